@@ -1,0 +1,122 @@
+// What retry() costs: on top of a call that succeeds, and for each attempt that fails. Targets are in docs/benchmarks.md.
+#include "report.hpp"
+#include "timing.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <reprise/retry.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::atomic<std::uint64_t> allocations{0};
+}
+
+// Not inlined: g++ 12 takes an inlined pair of these for a mismatched malloc and delete.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc{};
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace reprise::bench {
+namespace {
+
+constexpr std::size_t calls_per_round = 2000;
+
+using Answer = std::expected<int, Failure>;
+
+// The work: as little as there can be, out of sight of the optimizer.
+[[gnu::noinline]] Answer succeed(int& input) {
+  benchmark::DoNotOptimize(input);
+  return input;
+}
+
+[[gnu::noinline]] Answer fail(int& input) {
+  benchmark::DoNotOptimize(input);
+  return std::unexpected{Failure{.type = "TimeoutError", .message = "no answer"}};
+}
+
+// What people write by hand, without any of the rest.
+Answer hand_loop(int& input) {
+  for (int attempt = 1;; ++attempt) {
+    Answer answer = succeed(input);
+    if (answer || attempt == 3) return answer;
+  }
+}
+
+void measure_success(Report& report) {
+  int input = 7;
+  RetryBudget budget;
+  CircuitBreaker breaker;
+  const RetryOptions plain{};
+  const RetryOptions with_budget{.budget = &budget};
+  const RetryOptions with_breaker{.breaker = &breaker};
+  const auto call = [&] { return succeed(input); };
+  const auto through_retry = [&](const RetryOptions& options) {
+    auto answer = retry(policy::standard, call, options);
+    benchmark::DoNotOptimize(answer);
+  };
+
+  const auto bare = compare(
+      calls_per_round,
+      [&] {
+        auto answer = succeed(input);
+        benchmark::DoNotOptimize(answer);
+      },
+      [&] {
+        auto answer = retry(policy::standard, call);
+        benchmark::DoNotOptimize(answer);
+      },
+      [&] {
+        auto answer = hand_loop(input);
+        benchmark::DoNotOptimize(answer);
+      });
+  report.add("retry_overhead_ns", bare.above_first[1], "ns");
+  report.add("hand_loop_overhead_ns", bare.above_first[2], "ns");
+
+  const std::uint64_t before = allocations.load();
+  for (std::size_t index = 0; index < calls_per_round; ++index) through_retry(plain);
+  report.add("retry_allocations", static_cast<double>(allocations.load() - before), "count");
+
+  const auto shared = compare(
+      calls_per_round, [&] { through_retry(plain); }, [&] { through_retry(with_budget); }, [&] { through_retry(with_breaker); });
+  report.add("budget_overhead_ns", shared.above_first[1], "ns");
+  report.add("breaker_overhead_ns", shared.above_first[2], "ns");
+}
+
+void measure_decision(Report& report) {
+  const Failure failure{.type = "TimeoutError", .message = "no answer", .failure_class = FailureClass::transient};
+  const History history{.attempt = 1};
+  Random random{1};
+  const auto result = compare(calls_per_round, [&] {
+    Decision decision = decide(policy::standard, history, failure, random);
+    benchmark::DoNotOptimize(decision);
+  });
+  report.add("decide_ns", result.ns[0], "ns");
+}
+
+// Three attempts, three failures, no waits: everything from the error value to the final RetryError, divided by three.
+void measure_failure(Report& report) {
+  const Policy policy{.max_attempts = 3, .initial = Duration{0}};
+  int input = 7;
+  const auto result = compare(calls_per_round, [&] {
+    auto answer = retry(policy, [&] { return fail(input); });
+    benchmark::DoNotOptimize(answer);
+  });
+  report.add("failed_attempt_ns", result.ns[0] / 3, "ns");
+}
+
+}  // namespace
+
+void run_library_suite(Report& report) {
+  measure_success(report);
+  measure_decision(report);
+  measure_failure(report);
+}
+
+}  // namespace reprise::bench

@@ -1,0 +1,67 @@
+// reprise-bench [--suite NAME] [--json]: runs one suite, or all, and prints a table, or one JSON object a line.
+#include "report.hpp"
+
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+namespace reprise::bench {
+namespace {
+
+struct Suite {
+  std::string_view name;
+  void (*run)(Report&);
+};
+constexpr std::array suites{
+    Suite{"library", run_library_suite},
+};
+
+struct Arguments {
+  std::string_view suite = {};  // empty = all
+  bool json = false;
+};
+
+int complain(const char* what, std::string_view value) {
+  std::fprintf(stderr, "reprise-bench: %s '%.*s'\nusage: reprise-bench [--suite NAME] [--json]\nsuites:", what,
+               static_cast<int>(value.size()), value.data());
+  for (const Suite& suite : suites) std::fprintf(stderr, " %s", suite.name.data());
+  std::fprintf(stderr, "\n");
+  return 2;
+}
+
+void print(const Report& report, bool json) {
+  for (const Measure& measure : report.measures()) {
+    const char* format = json ? "{\"bench\":\"%s\",\"value\":%.3f,\"unit\":\"%s\"}\n" : "%-32s %12.2f %s\n";
+    std::printf(format, measure.bench.c_str(), measure.value, measure.unit.c_str());
+  }
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  for (int index = 1; index < argc; ++index) {
+    const std::string_view argument = argv[index];
+    if (argument == "--json") {
+      arguments.json = true;
+    } else if (argument == "--suite" && index + 1 < argc) {
+      arguments.suite = argv[++index];
+    } else {
+      return complain("do not understand", argument);
+    }
+  }
+
+  Report report;
+  bool found = false;
+  for (const Suite& suite : suites) {
+    if (!arguments.suite.empty() && suite.name != arguments.suite) continue;
+    found = true;
+    suite.run(report);
+  }
+  if (!found) return complain("no suite", arguments.suite);
+  print(report, arguments.json);
+  return 0;
+}
+
+}  // namespace
+}  // namespace reprise::bench
+
+int main(int argc, char** argv) { return reprise::bench::run(argc, argv); }

@@ -1,0 +1,27 @@
+# find_package(Reprise) gives Reprise::reprise; find_package(Reprise COMPONENTS text) gives Reprise::text too.
+# pkg-config knows them as reprise and reprise-text.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Reprise)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/reprise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS reprise EXPORT RepriseTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT RepriseTargets NAMESPACE Reprise:: DESTINATION ${package_dir})
+if(TARGET reprise_text)
+  install(TARGETS reprise_text EXPORT RepriseTextTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT RepriseTextTargets NAMESPACE Reprise:: DESTINATION ${package_dir})
+endif()
+if(TARGET reprise_cli)
+  install(TARGETS reprise_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/RepriseConfig.cmake.in ${PROJECT_BINARY_DIR}/RepriseConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/RepriseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/RepriseConfig.cmake ${PROJECT_BINARY_DIR}/RepriseConfigVersion.cmake DESTINATION ${package_dir})
+
+configure_file(${CMAKE_CURRENT_LIST_DIR}/reprise.pc.in ${PROJECT_BINARY_DIR}/reprise.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/reprise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET reprise_text)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/reprise-text.pc.in ${PROJECT_BINARY_DIR}/reprise-text.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/reprise-text.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

@@ -1,0 +1,39 @@
+// Reading inputs and writing answers: data to standard output, everything for people to standard error.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "cli/commands.hpp"
+#include "text/fields.hpp"
+#include "text/value.hpp"
+
+namespace reprise::cli {
+
+struct Input {
+  std::string name;  // for diagnostics: the path, or <stdin>
+  std::string text;  // a little more than a document may have at most, so that the reader can say it is too large
+};
+
+// "-" is standard input. The error is an exit code; the message has been written already.
+std::expected<Input, int> read_input(const std::string& path);
+
+// Reads a policy; shows its mistakes and gives exit code 3, or shows its warnings (if asked to) and gives the policy.
+enum class Warnings : bool { hide, show };
+std::expected<Policy, int> load_policy(const PolicySource& source, Warnings warnings);
+
+void print(std::string_view text);          // standard output
+void print_error(std::string_view text);    // standard error
+int usage_error(std::string_view message);  // "reprise: …", exit code 2
+
+text::Value milliseconds(Duration duration);
+
+// decide and classify name what is known of a failure in the same words.
+void read_failure_fields(text::Fields& fields, Failure& failure, text::Report& report);
+
+// The readers a failure needs beyond those of text/fields.hpp.
+std::optional<Duration> read_milliseconds(const text::Field& field, text::Report& report);
+std::optional<std::string> read_text(const text::Field& field, text::Report& report);
+
+}  // namespace reprise::cli

@@ -1,0 +1,122 @@
+// reprise policy decide: one failed attempt on standard input, one decision on standard output.
+#include "cli/io.hpp"
+
+#include <fmt/format.h>
+
+#include <reprise/env.hpp>
+
+#include "text/duration.hpp"
+
+namespace reprise::cli {
+namespace {
+
+struct Question {
+  History history;
+  Failure failure;
+};
+
+std::expected<Question, int> read_question() {
+  auto input = read_input("-");
+  if (!input) return std::unexpected(input.error());
+  const auto document = text::read_document(std::move(input->text), std::move(input->name));
+  if (!document) {
+    print_error(render(document.error()));
+    return std::unexpected(exit_invalid);
+  }
+  text::Report report{*document};
+  Question question;
+  text::Fields fields{document->root(), "", report};
+  if (const auto field = fields.find("attempt")) {
+    question.history.attempt = static_cast<std::uint64_t>(text::read_whole(*field, {1, std::int64_t{1} << 32}, report).value_or(1));
+  } else if (fields.is_map()) {
+    report.error(document->root(), "attempt is missing", "attempt is the number of the one that has just failed, from 1");
+  }
+  const auto read_into = [&](const char* key, Duration& target) {
+    if (const auto field = fields.find(key)) target = read_milliseconds(*field, report).value_or(Duration{0});
+  };
+  read_into("elapsed_ms", question.history.elapsed);
+  read_into("waited_ms", question.history.waited);
+  read_into("previous_delay_ms", question.history.previous_delay);
+  if (const auto field = fields.find("circuit_open")) question.history.circuit_open = text::read_boolean(*field, report).value_or(false);
+  if (const auto field = fields.find("canceled")) question.history.canceled = text::read_boolean(*field, report).value_or(false);
+  if (const auto field = fields.find("failure")) {
+    text::Fields inside{*field->node, "failure", report};
+    read_failure_fields(inside, question.failure, report);
+    if (inside.is_map()) inside.finish();
+  }
+  if (fields.is_map()) fields.finish();
+  if (report.has_errors()) {
+    print_error(render(report.take()));
+    return std::unexpected(exit_invalid);
+  }
+  return question;
+}
+
+// Why it is retried: the entry that named it, or what the policy retries by default.
+std::string retry_reason(const Policy& policy, const Decision& decision) {
+  if (decision.rule >= 0 && policy.only_on) return (*policy.only_on)[static_cast<std::size_t>(decision.rule)].text;
+  if (policy.needs_verdict) return "not_completed";
+  return policy.stops_on_class ? std::string{name_of(decision.failure_class)} : "every_error";
+}
+
+std::string stop_detail(const Policy& policy, const Question& question, const Decision& decision) {
+  switch (decision.reason) {
+    case StopReason::permanent:
+      if (decision.rule >= 0) return fmt::format("{} is never retried", (*policy.never_on)[static_cast<std::size_t>(decision.rule)].text);
+      return question.failure.permanent.value_or(false) ? "the handler said so" : fmt::format("its class is {}", name_of(decision.failure_class));
+    case StopReason::not_listed:
+      return "nothing in the list of what to retry matches";
+    case StopReason::no_verdict:
+      return "the handler did not report \"not completed\"";
+    case StopReason::attempts:
+      return fmt::format("attempt {} of {}", question.history.attempt, *policy.max_attempts);
+    case StopReason::deadline:
+      return fmt::format("{} elapsed and a wait of {} reach the limit of {}", text::rough_duration(question.history.elapsed),
+                         text::rough_duration(decision.delay), text::format_duration(*policy.max_elapsed));
+    case StopReason::budget:
+      return fmt::format("{} waited and a wait of {} pass the budget of {}", text::rough_duration(question.history.waited),
+                         text::rough_duration(decision.delay), text::format_duration(*policy.retry_budget));
+    case StopReason::circuit_open:
+      return "the circuit breaker is open";
+    case StopReason::canceled:
+      return "canceled work is not retried";
+    case StopReason::none:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+int policy_decide(const PolicyDecideOptions& options) {
+  if (options.policy.file == "-") return usage_error("policy decide: standard input holds the failure, so the policy must be a file");
+  const auto policy = load_policy(options.policy, Warnings::hide);
+  if (!policy) return policy.error();
+  const auto question = read_question();
+  if (!question) return question.error();
+  Random random{options.seed ? *options.seed : system_env().random_seed()};
+  const Decision decision = decide(*policy, question->history, question->failure, random);
+  const std::string reason = decision.retry ? retry_reason(*policy, decision) : std::string{name_of(decision.reason)};
+  const std::string detail = decision.retry ? "" : stop_detail(*policy, *question, decision);
+  if (!options.json) {
+    print(decision.retry ? fmt::format("retry in {} ({}; between {} and {}{})\n", text::rough_duration(decision.delay), reason,
+                                       text::format_duration(decision.range.min), text::format_duration(decision.range.max),
+                                       decision.floored ? "; as asked for by Retry-After" : "")
+                         : fmt::format("stop: {} ({})\n", reason, detail));
+    return exit_done;
+  }
+  text::Value answer = text::Value::map();
+  answer.set("decision", decision.retry ? "retry" : "stop");
+  answer.set("reason", reason);
+  if (decision.retry) {
+    answer.set("min_ms", milliseconds(decision.range.min));
+    answer.set("max_ms", milliseconds(decision.range.max));
+    answer.set("delay_ms", milliseconds(decision.delay));
+  } else {
+    answer.set("detail", detail);
+  }
+  print(text::to_json(answer) + "\n");
+  return exit_done;
+}
+
+}  // namespace reprise::cli

@@ -1,0 +1,105 @@
+// How long to wait before retry k: base, cap, jitter (SEMANTICS 2.1). Saturating throughout: no k, factor or unit can overflow.
+#include <reprise/policy.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace reprise {
+namespace {
+
+constexpr std::int64_t longest = std::numeric_limits<std::int64_t>::max();
+
+// F(1) = F(2) = 1; F(92) is the last that fits, everything later saturates.
+constexpr auto fibonacci_numbers = [] {
+  std::array<std::int64_t, 93> numbers{0, 1};
+  for (std::size_t k = 2; k < numbers.size(); ++k) numbers[k] = numbers[k - 1] + numbers[k - 2];
+  return numbers;
+}();
+
+std::int64_t saturating_multiply(std::int64_t value, std::uint64_t times) noexcept {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(value, times, &product) ? longest : product;
+}
+
+std::int64_t saturating_add(std::int64_t left, std::int64_t right) noexcept {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(left, right, &sum) ? longest : sum;
+}
+
+// Rounds to the nearest nanosecond.
+std::int64_t saturating_scale(std::int64_t value, double times) noexcept {
+  if (value == 0) return 0;  // before infinity can turn it into NaN
+  const double product = static_cast<double>(value) * times;
+  return product >= static_cast<double>(longest) ? longest : std::llround(product);
+}
+
+std::int64_t exponential_base(const Policy& policy, std::uint64_t retry) noexcept {
+  const std::int64_t initial = policy.initial.count();
+  if (policy.factor == 2.0) {  // the common one, exact and without pow()
+    return retry > 63 ? (initial == 0 ? 0 : longest) : saturating_multiply(initial, std::uint64_t{1} << (retry - 1));
+  }
+  return saturating_scale(initial, std::pow(policy.factor, static_cast<double>(retry - 1)));
+}
+
+// Past the end comes `max`. Without a cap that would be forever, so the last entry (of an empty list: `initial`) goes on instead.
+std::int64_t list_delay(const Policy& policy, std::uint64_t retry) noexcept {
+  if (retry <= policy.delays.size()) return policy.delays[retry - 1].count();
+  if (policy.max) return policy.max->count();
+  return policy.delays.empty() ? policy.initial.count() : policy.delays.back().count();
+}
+
+std::int64_t base_delay(const Policy& policy, std::uint64_t retry) noexcept {
+  const std::int64_t initial = policy.initial.count();
+  switch (policy.backoff) {
+    case Backoff::constant:
+      return initial;
+    case Backoff::linear:
+      return saturating_add(initial, saturating_multiply(policy.increment.value_or(policy.initial).count(), retry - 1));
+    case Backoff::exponential:
+      return exponential_base(policy, retry);
+    case Backoff::fibonacci:
+      if (initial == 0) return 0;
+      return retry < fibonacci_numbers.size()
+                 ? saturating_multiply(initial, static_cast<std::uint64_t>(fibonacci_numbers[retry]))
+                 : longest;
+    case Backoff::list:
+      return list_delay(policy, retry);
+    case Backoff::decorrelated:
+      return initial;
+  }
+  return initial;
+}
+
+DelayRange with_jitter(const Policy& policy, std::int64_t nominal) noexcept {
+  switch (policy.jitter) {
+    case Jitter::none:
+      break;
+    case Jitter::full:
+      return {Duration{nominal}, Duration{0}, Duration{nominal}};
+    case Jitter::equal:
+      return {Duration{nominal}, Duration{nominal / 2}, Duration{nominal}};
+    case Jitter::ratio: {
+      const std::int64_t spread = std::min(nominal, saturating_scale(nominal, policy.jitter_ratio));  // rounding never passes it
+      return {Duration{nominal}, Duration{nominal - spread}, Duration{saturating_add(nominal, spread)}};
+    }
+  }
+  return {Duration{nominal}, Duration{nominal}, Duration{nominal}};
+}
+
+}  // namespace
+
+DelayRange delay_range(const Policy& policy, std::uint64_t retry, Duration previous) noexcept {
+  const std::int64_t cap = policy.max ? policy.max->count() : longest;
+  if (policy.backoff == Backoff::decorrelated) {
+    const std::int64_t initial = policy.initial.count();
+    const std::int64_t before = previous.count() > 0 ? previous.count() : initial;
+    const std::int64_t low = std::min(initial, cap);
+    const std::int64_t high = std::min(std::max(initial, saturating_multiply(before, 3)), cap);
+    return {Duration{low + (high - low) / 2}, Duration{low}, Duration{high}};
+  }
+  return with_jitter(policy, std::min(base_delay(policy, std::max<std::uint64_t>(retry, 1)), cap));
+}
+
+}  // namespace reprise

@@ -1,0 +1,140 @@
+// Azolla: {version, stop, wait, retry}, seconds as numbers (SEMANTICS 3.1).
+#include <fmt/format.h>
+
+#include "policy/dialect/reading.hpp"
+#include "text/duration.hpp"
+#include "text/scalar.hpp"
+
+namespace reprise::dialect {
+namespace {
+
+using text::Field;
+using text::Report;
+using text::Value;
+
+std::optional<Duration> read_seconds(const Field& field, Report& report) {
+  return text::read_decimal_duration(field, ns_per_second, "seconds", report);
+}
+
+Value seconds(Duration duration) { return Value::Number{text::decimal_text(duration, ns_per_second)}; }
+
+void read_stop(const Field& section, Policy& policy, Report& report) {
+  text::Fields fields{*section.node, section.key, report};
+  if (!fields.is_map()) return;
+  if (const auto field = fields.find("max_attempts")) {
+    if (is_null(*field)) {
+      policy.max_attempts.reset();
+    } else {
+      assign(policy.max_attempts, text::read_whole(*field, {1, counts_max}, report));
+    }
+  }
+  if (const auto field = fields.find("max_delay")) {
+    if (!is_null(*field)) assign(policy.max_elapsed, read_seconds(*field, report));
+  }
+  fields.finish();
+}
+
+void read_wait(const Field& section, Policy& policy, Report& report) {
+  text::Fields fields{*section.node, section.key, report};
+  if (!fields.is_map()) return;
+  std::string_view strategy = "exponential_jitter";
+  Duration delay = std::chrono::seconds{1};
+  if (const auto field = fields.find("strategy")) assign(strategy, text::read_word(*field, {"fixed", "exponential", "exponential_jitter"}, report));
+  if (const auto field = fields.find("delay")) assign(delay, read_seconds(*field, report));
+  if (const auto field = fields.find("initial_delay")) assign(policy.initial, read_seconds(*field, report));
+  if (const auto field = fields.find("multiplier")) assign(policy.factor, text::read_decimal(*field, {.min = 1}, report));
+  if (const auto field = fields.find("max_delay")) assign(policy.max, read_seconds(*field, report));
+  fields.finish();
+  if (strategy == "fixed") {  // its formula has no cap and no growth
+    policy.backoff = Backoff::constant;
+    policy.initial = delay;
+    policy.factor = policy::standard.factor;
+    policy.max.reset();
+  }
+  policy.jitter = strategy == "exponential_jitter" ? Jitter::full : Jitter::none;
+}
+
+void read_retry(const Field& section, Policy& policy, Report& report) {
+  text::Fields fields{*section.node, section.key, report};
+  if (!fields.is_map()) return;
+  if (const auto field = fields.find("include_errors")) assign(policy.only_on, read_type_names(*field, report));
+  if (const auto field = fields.find("exclude_errors")) assign(policy.never_on, read_type_names(*field, report));
+  fields.finish();
+}
+
+Value write_wait(const Policy& policy, Losses& losses) {
+  Value wait = Value::map();
+  const bool constant = policy.backoff == Backoff::constant;
+  if (constant && policy.jitter == Jitter::none) {
+    wait.set("strategy", "fixed");
+    wait.set("delay", seconds(effective_constant(policy)));
+    return wait;
+  }
+  if (!constant && policy.backoff != Backoff::exponential) {
+    losses.push_back(backoff_in_words(policy) + " (written as exponential)");
+  }
+  if (policy.jitter == Jitter::equal || policy.jitter == Jitter::ratio) {
+    losses.push_back(fmt::format("{} jitter (written as full jitter)", name_of(policy.jitter)));
+  }
+  wait.set("strategy", policy.jitter == Jitter::none ? "exponential" : "exponential_jitter");
+  wait.set("initial_delay", seconds(policy.initial));
+  wait.set("multiplier", constant ? 1.0 : policy.factor);  // growing by 1 is not growing
+  wait.set("max_delay", seconds(effective_max(policy)));
+  return wait;
+}
+
+Value type_names(const char* list, const FailureRules& rules, Losses& losses) {
+  Value names = Value::list();
+  for (const FailureRule& rule : rules) {
+    if (rule.what == FailureRule::What::type) {
+      names.add(rule.text);
+    } else {
+      losses.push_back(fmt::format("{} in {}: only error types can be named", rule.text, list));
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Policy read_azolla(const text::Node& root, Report& report) {
+  Policy policy{.max_attempts = 5,
+                .max = std::chrono::seconds{300},
+                .only_on = FailureRules{FailureRule::of_type("ValueError")},
+                .match = Matching::exact,
+                .stops_on_class = false};
+  text::Fields fields{root, "", report};
+  if (const auto field = fields.find("version")) text::read_whole(*field, {1, 1}, report);
+  if (const auto field = fields.find("stop")) read_stop(*field, policy, report);
+  if (const auto field = fields.find("wait")) read_wait(*field, policy, report);
+  if (const auto field = fields.find("retry")) read_retry(*field, policy, report);
+  return policy;  // unknown top-level keys belong to the future and are ignored
+}
+
+Value write_azolla(const Policy& policy, Losses& losses) {
+  Value map = Value::map();
+  map.set("version", std::int64_t{1});
+  Value stop = Value::map();
+  stop.set("max_attempts", policy.max_attempts ? Value{static_cast<std::int64_t>(*policy.max_attempts)} : Value{});
+  if (policy.max_elapsed) stop.set("max_delay", seconds(*policy.max_elapsed));
+  map.set("stop", std::move(stop));
+  map.set("wait", write_wait(policy, losses));
+  Value retry = Value::map();
+  if (policy.only_on) {
+    retry.set("include_errors", type_names("only_on", *policy.only_on, losses));
+  } else {
+    losses.push_back("retrying on every kind of error: Azolla retries only the types it lists");
+    retry.set("include_errors", Value::list());
+  }
+  if (policy.never_on) retry.set("exclude_errors", type_names("never_on", *policy.never_on, losses));
+  map.set("retry", std::move(retry));
+  if (policy.match == Matching::tree && (policy.only_on || policy.never_on)) losses.push_back("matching subtypes of the listed error types");
+  lose_attempt_timeout(policy, losses);
+  lose_retry_budget(policy, losses);
+  lose_parallelism(policy, losses);
+  lose_retry_after(policy, losses);
+  lose_verdict(policy, losses);
+  return map;
+}
+
+}  // namespace reprise::dialect

@@ -1,0 +1,114 @@
+// Does one entry of only_on or never_on match a failure? (SEMANTICS 2.3; Prodigy's categories: 3.5)
+#include <reprise/policy.hpp>
+
+#include <initializer_list>
+
+#include "policy/words.hpp"
+
+namespace reprise {
+namespace {
+
+const TypeTree& types_of(const Policy& policy) noexcept {
+  return policy.types != nullptr ? *policy.types : TypeTree::builtin();
+}
+
+bool in_range(const std::optional<int>& value, int low, int high) noexcept { return value && *value >= low && *value <= high; }
+
+bool is_any_of(const Policy& policy, std::string_view type, std::initializer_list<std::string_view> ancestors) noexcept {
+  for (const std::string_view ancestor : ancestors) {
+    if (types_of(policy).is_a(type, ancestor)) return true;
+  }
+  return false;
+}
+
+bool mentions_any(std::string_view message, std::initializer_list<std::string_view> phrases) noexcept {
+  for (const std::string_view phrase : phrases) {
+    if (words::contains(message, phrase)) return true;
+  }
+  return false;
+}
+
+bool in_category(ErrorCategory category, const Policy& policy, const Failure& failure, FailureKind kind) {
+  switch (category) {
+    case ErrorCategory::network:
+      return is_any_of(policy, failure.type, {"ConnectionError", "NetworkError"}) ||
+             mentions_any(failure.message, {"connection", "network"});
+    case ErrorCategory::timeout:
+      return kind == FailureKind::timeout || is_any_of(policy, failure.type, {"TimeoutError"}) ||
+             in_range(failure.http_status, 408, 408) || in_range(failure.http_status, 504, 504) ||
+             mentions_any(failure.message, {"timeout", "timed out"});
+    case ErrorCategory::server_error:
+      return in_range(failure.http_status, 500, 599) || mentions_any(failure.message, {"server error", "unavailable"});
+    case ErrorCategory::rate_limit:
+      return kind == FailureKind::throttled || in_range(failure.http_status, 429, 429) ||
+             mentions_any(failure.message, {"rate limit", "too many requests", "429"});
+  }
+  return false;
+}
+
+}  // namespace
+
+bool matches(const FailureRule& rule, const Policy& policy, const Failure& failure, FailureClass failure_class,
+             FailureKind kind) {
+  switch (rule.what) {
+    case FailureRule::What::failure_class:
+      return rule.low == static_cast<int>(failure_class);
+    case FailureRule::What::kind:
+      return rule.low == static_cast<int>(kind);
+    case FailureRule::What::type:
+      return policy.match == Matching::exact ? failure.type == rule.text : types_of(policy).is_a(failure.type, rule.text);
+    case FailureRule::What::exit_code:
+      return in_range(failure.exit_code, rule.low, rule.high);
+    case FailureRule::What::signal:
+      // A shell reports a child killed by signal n as exit code 128 + n.
+      return in_range(failure.signal, rule.low, rule.high) || in_range(failure.exit_code, 128 + rule.low, 128 + rule.high);
+    case FailureRule::What::http_status:
+      return in_range(failure.http_status, rule.low, rule.high);
+    case FailureRule::What::message:
+      return rule.pattern != nullptr && rule.pattern->matches(failure.message);
+    case FailureRule::What::category:
+      return in_category(static_cast<ErrorCategory>(rule.low), policy, failure, kind);
+  }
+  return false;
+}
+
+FailureRule FailureRule::of(FailureClass failure_class) {
+  const int value = static_cast<int>(failure_class);
+  return {What::failure_class, std::string{name_of(failure_class)}, value, value, {}};
+}
+
+FailureRule FailureRule::of(FailureKind kind) {
+  const int value = static_cast<int>(kind);
+  return {What::kind, std::string{name_of(kind)}, value, value, {}};
+}
+
+FailureRule FailureRule::of(ErrorCategory category) {
+  const int value = static_cast<int>(category);
+  return {What::category, std::string{name_of(category)}, value, value, {}};
+}
+
+FailureRule FailureRule::of_type(std::string type) { return {What::type, std::move(type), 0, 0, {}}; }
+
+FailureRule FailureRule::of_exit(int low, int high) {
+  std::string text = "exit:" + std::to_string(low);
+  if (high != low) text += "-" + std::to_string(high);
+  return {What::exit_code, std::move(text), low, high, {}};
+}
+
+FailureRule FailureRule::of_http(int status) {
+  return {What::http_status, "http:" + std::to_string(status), status, status, {}};
+}
+
+FailureRule FailureRule::of_http_family(int hundreds) {
+  return {What::http_status, "http:" + std::to_string(hundreds) + "xx", hundreds * 100, hundreds * 100 + 99, {}};
+}
+
+FailureRule FailureRule::of_signal(int number) {
+  return {What::signal, "signal:" + std::string{signal_name(number)}, number, number, {}};
+}
+
+FailureRule FailureRule::of_message(std::string text, std::shared_ptr<const MessagePattern> pattern) {
+  return {What::message, std::move(text), 0, 0, std::move(pattern)};
+}
+
+}  // namespace reprise

@@ -1,0 +1,78 @@
+// Which error type is a special case of which other one.
+#include <reprise/policy.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace reprise {
+namespace {
+
+constexpr std::string_view root = "Exception";
+
+// Child and parent, sorted by child for binary search.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 21> builtin_types{{
+    {"ArithmeticError", root},
+    {"AssertionError", root},
+    {"AttributeError", root},
+    {"BrokenPipeError", "ConnectionError"},
+    {"ConnectionAbortedError", "ConnectionError"},
+    {"ConnectionError", "OSError"},
+    {"ConnectionRefusedError", "ConnectionError"},
+    {"ConnectionResetError", "ConnectionError"},
+    {"FileNotFoundError", "OSError"},
+    {"IndexError", "LookupError"},
+    {"KeyError", "LookupError"},
+    {"LookupError", root},
+    {"NetworkError", root},
+    {"OSError", root},
+    {"PermissionError", "OSError"},
+    {"RuntimeError", root},
+    {"TimeoutError", "OSError"},
+    {"TypeError", root},
+    {"UnicodeError", "ValueError"},
+    {"ValidationError", "ValueError"},
+    {"ValueError", root},
+}};
+static_assert(std::ranges::is_sorted(builtin_types, {}, [](const auto& entry) { return entry.first; }));
+
+// "asyncio.exceptions.TimeoutError" counts as "TimeoutError".
+std::string_view last_part(std::string_view name) noexcept {
+  const auto dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+}  // namespace
+
+const TypeTree& TypeTree::builtin() noexcept {
+  static const TypeTree tree;
+  return tree;
+}
+
+void TypeTree::add(std::string type, std::string parent) {
+  added_.push_back({std::string{last_part(type)}, std::string{last_part(parent)}});
+}
+
+std::string_view TypeTree::parent_of(std::string_view type) const noexcept {
+  // The latest addition wins, so a user may also hang a built-in type somewhere else.
+  const auto added = std::find_if(added_.rbegin(), added_.rend(), [&](const Entry& entry) { return entry.type == type; });
+  if (added != added_.rend()) return added->parent;
+  const auto known = std::ranges::lower_bound(builtin_types, type, {}, [](const auto& entry) { return entry.first; });
+  return known != builtin_types.end() && known->first == type ? known->second : root;
+}
+
+bool TypeTree::is_a(std::string_view type, std::string_view ancestor) const noexcept {
+  type = last_part(type);
+  ancestor = last_part(ancestor);
+  if (type.empty()) return false;
+  // A chain is at most as long as the tree is tall; the bound only matters if a user closes a circle.
+  const std::size_t longest = builtin_types.size() + added_.size() + 1;
+  for (std::size_t step = 0; step <= longest; ++step) {
+    if (type == ancestor) return true;
+    if (type == root) return false;
+    type = parent_of(type);
+  }
+  return false;
+}
+
+}  // namespace reprise

@@ -1,0 +1,37 @@
+#include "text/pattern.hpp"
+
+#include <re2/re2.h>
+
+namespace reprise::text {
+namespace {
+
+class Re2Pattern final : public MessagePattern {
+ public:
+  explicit Re2Pattern(std::string_view expression) : regex_{re2::StringPiece{expression.data(), expression.size()}, options()} {}
+
+  bool ok() const { return regex_.ok(); }
+  const std::string& problem() const { return regex_.error(); }
+  bool matches(std::string_view message) const override {
+    return RE2::PartialMatch(re2::StringPiece{message.data(), message.size()}, regex_);
+  }
+
+ private:
+  static RE2::Options options() {
+    RE2::Options options;
+    options.set_log_errors(false);
+    options.set_max_mem(1 << 20);
+    return options;
+  }
+
+  RE2 regex_;
+};
+
+}  // namespace
+
+std::expected<std::shared_ptr<const MessagePattern>, std::string> compile_pattern(std::string_view expression) {
+  auto pattern = std::make_shared<const Re2Pattern>(expression);
+  if (!pattern->ok()) return std::unexpected(pattern->problem());
+  return pattern;
+}
+
+}  // namespace reprise::text

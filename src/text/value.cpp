@@ -1,0 +1,185 @@
+#include "text/value.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "text/scalar.hpp"
+
+namespace reprise::text {
+namespace {
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+
+std::string newline(int indent, int depth) { return indent == 0 ? "" : "\n" + std::string(static_cast<std::size_t>(indent * depth), ' '); }
+
+void write_json(const Value& value, int indent, int depth, std::string& out) {
+  const auto write_all = [&](const auto& entries, char open, char close, const auto& write_entry) {
+    out += open;
+    for (std::size_t index = 0; index < entries.size(); ++index) {
+      if (index > 0) out += ',';
+      out += newline(indent, depth + 1);
+      write_entry(entries[index]);
+    }
+    if (!entries.empty()) out += newline(indent, depth);
+    out += close;
+  };
+  value.visit(Overloaded{
+      [&](std::monostate) { out += "null"; },
+      [&](bool truth) { out += truth ? "true" : "false"; },
+      [&](const Value::Number& number) { out += number.text; },
+      [&](const std::string& text) { out += json_string(text); },
+      [&](const Value::List& list) {
+        write_all(list, '[', ']', [&](const Value& item) { write_json(item, indent, depth + 1, out); });
+      },
+      [&](const Value::Map& map) {
+        write_all(map, '{', '}', [&](const auto& member) {
+          out += json_string(member.first);
+          out += indent == 0 ? ":" : ": ";
+          write_json(member.second, indent, depth + 1, out);
+        });
+      },
+  });
+}
+
+// Plain where every YAML reader, old ones too, takes it for the same text.
+std::string yaml_string(const std::string& text) {
+  constexpr std::string_view misread[] = {"on", "off", "yes", "no", "y", "n", "true", "false", "null"};
+  std::string lowered = text;
+  std::ranges::transform(lowered, lowered.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const auto harmless = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '%' || c == '-';
+  };
+  const bool plain = !text.empty() && std::ranges::all_of(text, harmless) && scalar_type(text) == NodeType::string &&
+                     text.front() != '-' && text.front() != '%' && text.front() != '.' &&
+                     std::ranges::find(misread, lowered) == std::ranges::end(misread);
+  return plain ? text : json_string(text);  // a JSON string is a YAML double-quoted scalar
+}
+
+bool holds_scalars_only(const Value::List& list) {
+  return std::ranges::none_of(list, [](const Value& item) { return item.is_list() || item.is_map(); });
+}
+
+void write_yaml(const Value& value, int depth, std::string& out);
+
+void write_yaml_inline(const Value& value, std::string& out) {
+  value.visit(Overloaded{
+      [&](const std::string& text) { out += yaml_string(text); },
+      [&](const Value::List& list) {
+        out += '[';
+        for (std::size_t index = 0; index < list.size(); ++index) {
+          if (index > 0) out += ", ";
+          write_yaml_inline(list[index], out);
+        }
+        out += ']';
+      },
+      [&](const auto&) { write_json(value, 0, 0, out); },
+  });
+}
+
+// What stands after "key:" or "-": on the same line if it can.
+void write_yaml_after(const Value& value, int depth, std::string& out) {
+  const bool block = !value.empty() && value.visit(Overloaded{
+                                           [](const Value::List& list) { return !holds_scalars_only(list); },
+                                           [](const Value::Map&) { return true; },
+                                           [](const auto&) { return false; },
+                                       });
+  if (block) {
+    out += '\n';
+    write_yaml(value, depth, out);
+    return;
+  }
+  out += ' ';
+  write_yaml_inline(value, out);
+  out += '\n';
+}
+
+void write_yaml(const Value& value, int depth, std::string& out) {
+  const std::string indent(static_cast<std::size_t>(depth) * 2, ' ');
+  value.visit(Overloaded{
+      [&](const Value::Map& map) {
+        if (map.empty()) out += indent + "{}\n";
+        for (const auto& [key, member] : map) {
+          out += indent + yaml_string(key) + ":";
+          write_yaml_after(member, depth + 1, out);
+        }
+      },
+      [&](const Value::List& list) {
+        if (list.empty()) out += indent + "[]\n";
+        for (const Value& item : list) {
+          out += indent + "-";
+          write_yaml_after(item, depth + 1, out);
+        }
+      },
+      [&](const auto&) {
+        out += indent;
+        write_yaml_inline(value, out);
+        out += '\n';
+      },
+  });
+}
+
+}  // namespace
+
+Value::Value(double value) {
+  char buffer[32];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  data_ = Number{std::string(buffer, error == std::errc{} ? end : buffer)};
+}
+
+bool Value::empty() const noexcept {
+  return visit(Overloaded{
+      [](const List& list) { return list.empty(); },
+      [](const Map& map) { return map.empty(); },
+      [](const auto&) { return false; },
+  });
+}
+
+std::string to_json(const Value& value, int indent) {
+  std::string out;
+  write_json(value, indent, 0, out);
+  return out;
+}
+
+std::string to_yaml(const Value& value) {
+  std::string out;
+  write_yaml(value, 0, out);
+  return out;
+}
+
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+          out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out + "\"";
+}
+
+}  // namespace reprise::text
