@@ -1,9 +1,13 @@
-// What retry() costs: on top of a call that succeeds, and for each attempt that fails. Targets are in docs/benchmarks.md.
+// What retry() costs: on top of a call that succeeds, and for each attempt that fails.
+//
+// Targets: retry_overhead 5 ns, retry_allocations 0, decide 60 ns, failed_attempt 150 ns, budget_overhead 20 ns,
+// breaker_overhead 20 ns.
 #include "report.hpp"
 #include "timing.hpp"
 
 #include <benchmark/benchmark.h>
 
+#include <reprise/dialect.hpp>
 #include <reprise/retry.hpp>
 
 #include <atomic>
@@ -57,6 +61,7 @@ void measure_success(Report& report) {
   const RetryOptions with_budget{.budget = &budget};
   const RetryOptions with_breaker{.breaker = &breaker};
   const auto call = [&] { return succeed(input); };
+  // The options live outside the loop, as those of a client do.
   const auto through_retry = [&](const RetryOptions& options) {
     auto answer = retry(policy::standard, call, options);
     benchmark::DoNotOptimize(answer);
@@ -111,12 +116,26 @@ void measure_failure(Report& report) {
   report.add("failed_attempt_ns", result.ns[0] / 3, "ns");
 }
 
+// The defaults of Azolla's document, written out.
+constexpr std::string_view azolla_policy = R"({
+  "version": 1,
+  "stop":  {"max_attempts": 5},
+  "wait":  {"strategy": "exponential_jitter", "initial_delay": 1, "multiplier": 2, "max_delay": 300},
+  "retry": {"include_errors": ["ValueError"]}
+})";
+
+void measure_parsing(Report& report) {
+  const auto parse = [] { benchmark::DoNotOptimize(read_policy(std::string{azolla_policy}, Dialect::azolla)); };
+  report.add("policy_parse_us", compare(20, parse).ns[0] / 1000, "us");
+}
+
 }  // namespace
 
 void run_library_suite(Report& report) {
   measure_success(report);
   measure_decision(report);
   measure_failure(report);
+  measure_parsing(report);
 }
 
 }  // namespace reprise::bench

@@ -46,7 +46,7 @@ namespace detail {
 class RetryRun;
 }
 
-// ---- The attempt, as the call sees it ----------------------------------------------------------------------------------------
+// ---- The attempt, as the call sees it ----------------------------------------
 
 class Attempt {
  public:
@@ -78,7 +78,7 @@ class Attempt {
   detail::RetryRun& run_;
 };
 
-// ---- What observers see ------------------------------------------------------------------------------------------------------
+// ---- What observers see ----------------------------------------
 
 // started → completed | failed → retrying → started …; `interrupted` ends it when something other than a failure does: a stop
 // request, the deadline or a breaker, before an attempt could start. The last event carries attempts, elapsed and reason.
@@ -102,7 +102,7 @@ std::string_view name_of(RetryEvent::What what) noexcept;
 // Called on the thread of retry(). It cannot disturb: what it throws is caught, reported through Env::warn() and forgotten.
 using RetryObserver = std::function<void(const RetryEvent&)>;
 
-// ---- Options and results -----------------------------------------------------------------------------------------------------
+// ---- Options and results ----------------------------------------
 
 // Everything is optional, and what is pointed to must outlive the call.
 struct RetryOptions {
@@ -153,7 +153,7 @@ T value_or_throw(std::expected<T, RetryError> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-// ---- From errors to failures -------------------------------------------------------------------------------------------------
+// ---- From errors to failures ----------------------------------------
 //
 // For an error type of your own, define `reprise::Failure to_failure(const MyError&)` in its namespace.
 
@@ -246,7 +246,7 @@ std::optional<Failure> objection(Check& check, const T& value) {
 
 }  // namespace detail
 
-// ---- The loop without the waiting --------------------------------------------------------------------------------------------
+// ---- The loop without the waiting ----------------------------------------
 
 // What a RetryLoop cannot know by itself when an attempt has failed.
 struct RetrySignals {
@@ -300,7 +300,7 @@ class RetryLoop {
   Decision decision_ = {};
 };
 
-// ---- The machinery under retry(), kept out of the template -------------------------------------------------------------------
+// ---- The machinery under retry(), kept out of the template ----------------------------------------
 
 namespace detail {
 
@@ -434,14 +434,14 @@ auto call_until_done(RetryRun& run, Call& call, Check& check) -> std::expected<V
       }
     } while (run.again());
   }
-  return std::unexpected{run.take_error()};
+  return Outcome{std::unexpect, run.take_error()};
 }
 
 }  // namespace detail
 
 inline std::uint64_t Attempt::number() const noexcept { return run_.attempt_; }
 
-// ---- retry() -----------------------------------------------------------------------------------------------------------------
+// ---- retry() ----------------------------------------
 
 template <class Call>
 [[nodiscard]] auto retry(const Policy& policy, Call&& call) -> std::expected<detail::ValueOf<Call>, RetryError> {

@@ -3,17 +3,13 @@
 #include <reprise/policy.hpp>
 
 #include <algorithm>
-#include <limits>
+
+#include "policy/saturating.hpp"
 
 namespace reprise {
 namespace {
 
 constexpr std::int32_t no_rule = -1;
-
-Duration saturating_sum(Duration left, Duration right) noexcept {
-  std::int64_t sum = 0;
-  return __builtin_add_overflow(left.count(), right.count(), &sum) ? Duration::max() : Duration{sum};
-}
 
 std::int32_t first_match(const FailureRules& rules, const Policy& policy, const Failure& failure, const Decision& judged,
                          FailureKind kind) {

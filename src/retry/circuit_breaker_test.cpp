@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <deque>
 #include <thread>
@@ -254,7 +256,7 @@ TEST(CircuitBreaker, state_names) {
   EXPECT_EQ(name_of(State::half_open), "half_open");
 }
 
-// ---- Against a model that is slow and obvious --------------------------------------------------------------------------------
+// ---- Against a model that is slow and obvious ----------------------------------------
 
 struct Model {
   CircuitBreakerSettings settings;
@@ -345,7 +347,7 @@ RC_GTEST_PROP(CircuitBreaker, agrees_with_the_model, ()) {
   }
 }
 
-// ---- Many threads ------------------------------------------------------------------------------------------------------------
+// ---- Many threads ----------------------------------------
 
 TEST(CircuitBreaker, never_more_probes_than_allowed_between_threads) {
   SimEnv env;

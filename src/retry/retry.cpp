@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "policy/saturating.hpp"
+
 namespace reprise {
 namespace {
 
 using TimePoint = Env::TimePoint;
-
-Duration saturating_sum(Duration left, Duration right) noexcept {
-  std::int64_t sum = 0;
-  return __builtin_add_overflow(left.count(), right.count(), &sum) ? Duration::max() : Duration{sum};
-}
 
 TimePoint later(TimePoint start, Duration span) noexcept { return TimePoint{saturating_sum(start.time_since_epoch(), span)}; }
 
@@ -86,7 +83,7 @@ std::string rounded(Duration span) {
 
 }  // namespace
 
-// ---- RetryLoop ---------------------------------------------------------------------------------------------------------------
+// ---- RetryLoop ----------------------------------------
 
 bool RetryLoop::may_start(TimePoint now) const noexcept {
   if (stopped()) return false;
@@ -124,7 +121,7 @@ const Decision& RetryLoop::stop(StopReason reason) noexcept {
   return decision_;
 }
 
-// ---- RetryRun ----------------------------------------------------------------------------------------------------------------
+// ---- RetryRun ----------------------------------------
 
 namespace detail {
 
@@ -326,7 +323,7 @@ std::string_view RetryRun::idempotency_key() {
 
 }  // namespace detail
 
-// ---- Attempt -----------------------------------------------------------------------------------------------------------------
+// ---- Attempt ----------------------------------------
 
 std::optional<Attempt::TimePoint> Attempt::deadline() const noexcept {
   if (!run_.timed_) return std::nullopt;
@@ -345,7 +342,7 @@ std::string_view Attempt::idempotency_key() const { return run_.idempotency_key(
 
 const std::stop_token& Attempt::stop_token() const noexcept { return run_.stop(); }
 
-// ---- What comes out ----------------------------------------------------------------------------------------------------------
+// ---- What comes out ----------------------------------------
 
 std::string RetryError::describe() const {
   std::string text = "gave up before the first attempt";

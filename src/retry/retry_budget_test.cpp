@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -39,7 +41,8 @@ TEST(RetryBudget, refunds_up_to_full) {
 }
 
 TEST(RetryBudget, extreme_settings_do_not_wrap) {
-  RetryBudget budget{{.tokens_max = UINT32_MAX, .cost_transient = 1, .cost_throttled = UINT32_MAX, .refund_per_success = UINT32_MAX}};
+  RetryBudget budget{
+      {.tokens_max = UINT32_MAX, .cost_transient = 1, .cost_throttled = UINT32_MAX, .refund_per_success = UINT32_MAX}};
   EXPECT_TRUE(budget.try_spend(false));
   budget.refund();
   EXPECT_EQ(budget.tokens(), UINT32_MAX);

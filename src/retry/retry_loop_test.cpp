@@ -1,10 +1,9 @@
 // RetryLoop: the same decisions as retry(), with the time handed in.
 #include <reprise/retry.hpp>
+#include <reprise/testing.hpp>
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-
-#include <reprise/testing.hpp>
 
 namespace reprise {
 namespace {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <thread>
 
@@ -20,7 +21,7 @@ Policy steady(std::uint64_t attempts, Duration delay) {
   return {.max_attempts = attempts, .backoff = Backoff::constant, .initial = delay, .jitter = Jitter::none};
 }
 
-// ---- Results -----------------------------------------------------------------------------------------------------------------
+// ---- Results ----------------------------------------
 
 TEST(RetryResult, plain_value) {
   const std::expected<int, RetryError> result = retry(policy::standard, [] { return 7; });
@@ -87,7 +88,7 @@ TEST(RetryResult, a_throw_while_the_result_is_handed_over_is_not_a_failed_attemp
   EXPECT_EQ(calls, 1);
 }
 
-// ---- Checks ------------------------------------------------------------------------------------------------------------------
+// ---- Checks ----------------------------------------
 
 TEST(RetryCheck, a_result_that_is_not_accepted_is_a_failure) {
   SimEnv env;
@@ -116,7 +117,7 @@ TEST(RetryCheck, may_say_which_failure_and_may_throw) {
   EXPECT_NE(thrown.error().exception, nullptr);
 }
 
-// ---- Stop reasons ------------------------------------------------------------------------------------------------------------
+// ---- Stop reasons ----------------------------------------
 
 TEST(RetryStop, attempts) {
   SimEnv env;
@@ -178,11 +179,13 @@ TEST(RetryStop, canceled_before_the_first_attempt) {
   SimEnv env;
   Flaky<int> call{1};
   const auto result = retry(policy::standard, call, {.stop = source.get_token(), .env = &env});
+  ASSERT_FALSE(result);
   EXPECT_EQ(result.error().reason, StopReason::canceled);
   EXPECT_EQ(result.error().attempts, 0U);
   EXPECT_EQ(result.error().last.failure_class, FailureClass::canceled);
   EXPECT_EQ(call.calls(), 0U);
-  EXPECT_EQ(result.error().describe(), "gave up before the first attempt (canceled): CanceledError: canceled before the first attempt");
+  EXPECT_EQ(result.error().describe(),
+            "gave up before the first attempt (canceled): CanceledError: canceled before the first attempt");
 }
 
 TEST(RetryStop, canceled_while_the_attempt_fails) {
@@ -289,6 +292,7 @@ TEST(RetryStop, circuit_open_by_its_own_failure) {
   EXPECT_EQ(result.error().reason, StopReason::circuit_open);
   EXPECT_EQ(result.error().attempts, 2U);
   EXPECT_EQ(result.error().last, timeout);
+  EXPECT_EQ(env.waits().size(), 1U) << "there is no use in waiting for a circuit that has just opened";
 
   const auto refused = retry(steady(9, 1s), call, {.breaker = &breaker, .env = &env});
   EXPECT_EQ(refused.error().reason, StopReason::circuit_open);
@@ -401,7 +405,7 @@ RC_GTEST_PROP(RetryStop, never_starts_at_or_after_the_deadline, ()) {
   RC_ASSERT(result.error().reason == StopReason::deadline);
 }
 
-// ---- Delays ------------------------------------------------------------------------------------------------------------------
+// ---- Delays ----------------------------------------
 
 TEST(RetryDelay, retry_after_is_a_floor) {
   SimEnv env;
@@ -462,7 +466,7 @@ TEST(RetryDelay, without_a_deadline_elapsed_counts_from_the_first_failure) {
   EXPECT_EQ(retry(steady(2, 1s), call, {.env = &env, .created = env.now()}).error().elapsed, 21s);
 }
 
-// ---- Thrown things -----------------------------------------------------------------------------------------------------------
+// ---- Thrown things ----------------------------------------
 
 TEST(RetryThrow, anything_is_a_failure) {
   SimEnv env;
@@ -521,7 +525,7 @@ TEST(RetryThrow, a_retry_inside_a_retry_hands_its_failure_out) {
   EXPECT_EQ(outer.error().last.http_status, 404);
 }
 
-// ---- The attempt -------------------------------------------------------------------------------------------------------------
+// ---- The attempt ----------------------------------------
 
 TEST(RetryAttempt, knows_where_it_stands) {
   Policy policy = steady(3, 1s);
@@ -585,7 +589,7 @@ TEST(RetryAttempt, idempotency_key_is_the_same_for_each_attempt_of_one_call) {
   for (const std::size_t dash : {8U, 13U, 18U, 23U}) EXPECT_EQ(first[dash], '-');
 }
 
-// ---- The observer ------------------------------------------------------------------------------------------------------------
+// ---- The observer ----------------------------------------
 
 TEST(RetryObserver, sees_each_step) {
   SimEnv env;
@@ -669,7 +673,7 @@ TEST(RetryObserver, event_names) {
   EXPECT_EQ(name_of(What::interrupted), "interrupted");
 }
 
-// ---- Budget and breaker ------------------------------------------------------------------------------------------------------
+// ---- Budget and breaker ----------------------------------------
 
 TEST(RetryBudgetUse, calls_share_it) {
   SimEnv env;
@@ -744,7 +748,7 @@ TEST(RetryBreakerUse, a_canceled_attempt_counts_neither_way) {
   EXPECT_EQ(retry(policy::standard, call, options).value(), 1);
 }
 
-// ---- Describing --------------------------------------------------------------------------------------------------------------
+// ---- Describing ----------------------------------------
 
 TEST(RetryErrorDescribe, rounds_for_people) {
   const auto after = [](Duration elapsed) {

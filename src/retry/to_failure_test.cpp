@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <future>
 #include <new>
+#include <optional>
 
 namespace shop {
 

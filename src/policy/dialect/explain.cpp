@@ -59,7 +59,7 @@ std::string giving_up_sentence(const Policy& policy) {
   if (policy.max_elapsed) add(fmt::format("after {}", text::format_duration(*policy.max_elapsed)));
   if (policy.retry_budget) add(fmt::format("when its waits add up to more than {}", text::format_duration(*policy.retry_budget)));
   if (policy.never_on && !policy.never_on->empty()) add(fmt::format("on {}", dialect::rules_in_words(*policy.never_on)));
-  if (policy.stops_on_class) add("on failures that another attempt cannot mend (deterministic, budget_exhausted)");
+  if (policy.stops_on_class && !policy.only_on) add("on failures that another attempt cannot mend (deterministic, budget_exhausted)");
   return sentence;
 }
 

@@ -80,12 +80,14 @@ class Reviewer {
     if (plan.stop != StopReason::attempts) return;
     double waiting = 0;
     for (const DelayRange& range : plan.retries) waiting += static_cast<double>(range.max.count());
-    const auto limit = static_cast<double>(policy_.max_elapsed->count());
-    const double working = policy_.attempt_timeout ? static_cast<double>(policy_.attempt_timeout->count()) * static_cast<double>(*policy_.max_attempts)
-                                                   : 9 * waiting;  // without a timeout: attempts that take nine times the waits are a guess
-    if (waiting + working >= limit) return;
+    // Attempts without a timeout may take any time; ten times the waits is what a reviewer would take for "never".
+    const double working = policy_.attempt_timeout
+                               ? static_cast<double>(policy_.attempt_timeout->count()) * static_cast<double>(*policy_.max_attempts)
+                               : 9 * waiting;
+    if (waiting + working >= static_cast<double>(policy_.max_elapsed->count())) return;
+    const std::string each = policy_.attempt_timeout ? fmt::format(" of at most {}", text::format_duration(*policy_.attempt_timeout)) : "";
     warn(words_.max_elapsed,
-         fmt::format("unreachable limit: {} attempts wait {} in all, long before {} is over", *policy_.max_attempts,
+         fmt::format("unreachable limit: {} attempts{} and {} of waiting are over long before {}", *policy_.max_attempts, each,
                      text::rough_duration(Duration{static_cast<std::int64_t>(waiting)}), deadline),
          words_.no_attempt_cap.empty() ? fmt::format("raise {}", last_part(words_.max_attempts))
                                        : fmt::format("to retry until then set {}", words_.no_attempt_cap));

@@ -1,0 +1,51 @@
+# A thin layer over CMake: each target installs what is missing, builds and runs.
+.PHONY: build run test bench asan tsan fuzz clang format clean
+
+FUZZ_SECONDS ?= 20
+
+build:
+	scripts/setup.sh build
+	cmake --preset release -DREPRISE_TESTS=OFF -DREPRISE_BENCH=OFF
+	cmake --build --preset release
+
+run:
+	scripts/setup.sh build
+	cmake --preset release -DREPRISE_TESTS=OFF -DREPRISE_BENCH=OFF
+	cmake --build --preset release
+	@echo
+	build/release/examples/recovery
+
+test:
+	scripts/setup.sh build test
+	cmake --preset release -DREPRISE_TESTS=ON -DREPRISE_BENCH=ON
+	cmake --build --preset release
+	ctest --preset release -j2
+
+bench:
+	scripts/setup.sh build test
+	cmake --preset release -DREPRISE_TESTS=ON -DREPRISE_BENCH=ON
+	cmake --build --preset release --target reprise-bench
+	build/release/reprise-bench --suite library
+
+asan tsan:
+	scripts/setup.sh build test
+	cmake --preset $@
+	cmake --build --preset $@
+	ctest --preset $@ -j2
+
+fuzz:
+	scripts/setup.sh build fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz
+	fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+
+clang:
+	scripts/setup.sh build test fuzz
+	cmake --preset clang
+	cmake --build --preset clang
+
+format:
+	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i
+
+clean:
+	rm -rf build

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [fuzz]
+set -eu
+
+build_packages="g++ make cmake ninja-build pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev"
+test_packages="libgtest-dev librapidcheck-dev libbenchmark-dev libboost1.81-dev libboost-json1.81-dev"
+fuzz_packages="clang-19 libclang-rt-19-dev"
+
+packages=""
+for group in "${@:-build}"; do
+  case "$group" in
+    build) packages="$packages $build_packages" ;;
+    test) packages="$packages $test_packages" ;;
+    fuzz) packages="$packages $fuzz_packages" ;;
+    *) echo "setup.sh: unknown group $group (build, test or fuzz)" >&2; exit 2 ;;
+  esac
+done
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+  echo "setup.sh: this is not a Debian system; please install the counterparts of:$packages" >&2
+  exit 0
+fi
+
+missing=""
+for package in $packages; do
+  status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
+  [ "$status" = "install ok installed" ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+  as_root="sudo"
+fi
+echo "setup.sh: installing$missing"
+$as_root apt-get update -qq
+# shellcheck disable=SC2086 # each package is a word of its own
+DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null

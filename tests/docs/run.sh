@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Holds the documents against the product: tests/docs/run.sh PATH_OF_REPRISE SOURCE_DIR
+#
+#   ```console            each `$ command` is run (lines with `> ` continue it) and must print exactly what follows it
+#   ```yaml DIALECT       must be a valid policy of that dialect; add `invalid` for one that must be refused; `json` likewise
+#   ```cpp                must stand, apart from indentation, in one of the examples, which are compiled and run
+#   ```sh, ```text        not checked
+set -u
+reprise=$1
+source_dir=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ln -s "$source_dir/examples" "$work/examples"
+PATH="$(dirname "$reprise"):$PATH"
+export PATH LC_ALL=C.UTF-8
+failures=0
+checked=0
+
+fail() {
+  echo "FAILED $1"
+  failures=$((failures + 1))
+}
+
+run_command() {  # place, command, expected
+  checked=$((checked + 1))
+  actual=$(cd "$work" && bash -c "$2" 2>&1)
+  if [ "$actual" != "$3" ]; then
+    fail "$1: \$ $2"
+    diff <(printf '%s\n' "$3") <(printf '%s\n' "$actual") | sed 's/^/    /'
+  fi
+}
+
+check_console() {  # place, file with the block
+  local command="" expected="" started=false line
+  while IFS= read -r line; do
+    case "$line" in
+      '$ '*)
+        $started && run_command "$1" "$command" "${expected%$'\n'}"
+        command=${line#'$ '} expected="" started=true ;;
+      '> '*) command+=$'\n'${line#'> '} ;;
+      *) expected+=$line$'\n' ;;
+    esac
+  done <"$2"
+  $started && run_command "$1" "$command" "${expected%$'\n'}"
+}
+
+check_policy() {  # place, file, dialect, invalid?
+  checked=$((checked + 1))
+  local wanted=0 code
+  [ "${4:-}" = invalid ] && wanted=3
+  (cd "$work" && reprise policy check --from "$3" "$2") >"$work/out" 2>&1
+  code=$?
+  [ $code -eq $wanted ] || { fail "$1: policy check --from $3 gave $code, not $wanted"; sed 's/^/    /' "$work/out"; }
+}
+
+flat() { sed -e 's/^[[:space:]]*//' -e '/^$/d' "$1" | tr '\n' '\036'; }
+
+check_cpp() {  # place, file
+  checked=$((checked + 1))
+  local block example
+  block=$(flat "$2")
+  for example in "$source_dir"/examples/*.cpp; do
+    case "$(flat "$example")" in *"$block"*) return ;; esac
+  done
+  fail "$1: this C++ stands in no example"
+}
+
+for document in "$source_dir"/README.md "$source_dir"/CONTRIBUTING.md "$source_dir"/docs/*.md "$source_dir"/docs/*/*.md; do
+  name=${document#"$source_dir"/}
+  number=0 kind="" block="$work/block"
+  while IFS= read -r line; do
+    number=$((number + 1))
+    if [ -z "$kind" ] && [ "${line#'```'}" != "$line" ]; then
+      kind=${line#'```'} place="$name:$number"
+      : >"$block"
+    elif [ -n "$kind" ] && [ "$line" = '```' ]; then
+      read -r language dialect flag <<<"$kind"
+      case "$language" in
+        console) check_console "$place" "$block" ;;
+        yaml | json)
+          if [ -n "${dialect:-}" ]; then check_policy "$place" "$block" "$dialect" "${flag:-}"; else fail "$place: which dialect is this?"; fi ;;
+        cpp) check_cpp "$place" "$block" ;;
+        sh | text | mermaid | cmake) ;;
+        *) fail "$place: unknown kind of block '$kind'" ;;
+      esac
+      kind=""
+    elif [ -n "$kind" ]; then
+      printf '%s\n' "$line" >>"$block"
+    fi
+  done <"$document"
+done
+
+[ $checked -gt 0 ] || { echo "nothing was checked"; exit 1; }
+echo "$((checked - failures)) passed, $failures failed"
+[ $failures -eq 0 ]
