@@ -89,7 +89,8 @@ void measure_success(Report& report) {
   report.add("retry_allocations", static_cast<double>(allocations.load() - before), "count");
 
   const auto shared = compare(
-      calls_per_round, [&] { through_retry(plain); }, [&] { through_retry(with_budget); }, [&] { through_retry(with_breaker); });
+      calls_per_round, [&] { through_retry(plain); }, [&] { through_retry(with_budget); },
+      [&] { through_retry(with_breaker); });
   report.add("budget_overhead_ns", shared.above_first[1], "ns");
   report.add("breaker_overhead_ns", shared.above_first[2], "ns");
 }

@@ -24,7 +24,7 @@ double ns_per_call(std::size_t calls, Call& call) {
 
 template <std::size_t count>
 struct Medians {
-  std::array<double, count> ns;          // of each candidate
+  std::array<double, count> ns;           // of each candidate
   std::array<double, count> above_first;  // of the differences to the first candidate, round by round
 };
 

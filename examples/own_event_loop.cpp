@@ -14,7 +14,8 @@ using Clock = boost::asio::steady_timer::clock_type;
 // One piece of work on the event loop. It must outlive its timer's last handler: here it lives longer than run().
 class Download {
  public:
-  Download(boost::asio::io_context& context, std::string name, int failures, const reprise::Policy& policy, std::uint64_t seed)
+  Download(boost::asio::io_context& context, std::string name, int failures, const reprise::Policy& policy,
+           std::uint64_t seed)
       : timer_{context}, name_{std::move(name)}, failures_left_{failures}, loop_{policy, Clock::now(), seed} {}
 
   void start() {

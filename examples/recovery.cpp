@@ -14,7 +14,8 @@ std::expected<std::string, reprise::Failure> fetch_report(const reprise::Attempt
     case 1:
       return std::unexpected(reprise::Failure{.type = "ConnectionResetError", .message = "connection reset by peer"});
     case 2:
-      return std::unexpected(reprise::Failure{.message = "service unavailable", .http_status = 503, .retry_after = 700ms});
+      return std::unexpected(
+          reprise::Failure{.message = "service unavailable", .http_status = 503, .retry_after = 700ms});
     case 3:
       return std::unexpected(reprise::Failure{.type = "TimeoutError", .message = "no answer within 2s"});
     default:
@@ -37,10 +38,12 @@ void tell(const reprise::RetryEvent& event) {
       std::printf("  attempt %lu failed: %s\n", attempt, event.failure->message.c_str());
       break;
     case What::retrying:
-      std::printf("  ↻ retrying in %ld ms%s\n", milliseconds(event.delay), event.failure->retry_after ? " (the server asked for 700 ms)" : "");
+      std::printf("  ↻ retrying in %ld ms%s\n", milliseconds(event.delay),
+                  event.failure->retry_after ? " (the server asked for 700 ms)" : "");
       break;
     case What::completed:
-      std::printf("✔ fetch_report completed after %lu attempts\n  ↻ recovered after %lu retries\n", attempt, attempt - 1);
+      std::printf("✔ fetch_report completed after %lu attempts\n  ↻ recovered after %lu retries\n", attempt,
+                  attempt - 1);
       break;
     case What::interrupted:
       std::printf("✖ fetch_report was interrupted\n");

@@ -31,8 +31,8 @@ int main() {
 
   // What cannot get better is not tried again.
   const auto refused = reprise::retry(policy, [] { throw std::invalid_argument{"no such customer"}; });
-  std::cout << name_of(refused.error().reason) << " after " << refused.error().attempts << " attempt: " << refused.error().last.type
-            << ": " << refused.error().last.message << '\n';
+  std::cout << name_of(refused.error().reason) << " after " << refused.error().attempts
+            << " attempt: " << refused.error().last.type << ": " << refused.error().last.message << '\n';
 
   // For code that prefers exceptions.
   try {

@@ -34,7 +34,8 @@ int main() {
     std::cout << "waited " << wait / std::chrono::seconds{1} << "s, as the database asked\n";
   }
 
-  const auto sold_out = reprise::retry(reprise::policy::standard, [&] { return shop::reserve(13, calls); }, {.env = &env});
+  const auto sold_out =
+      reprise::retry(reprise::policy::standard, [&] { return shop::reserve(13, calls); }, {.env = &env});
   std::cout << sold_out.error().describe() << '\n';
 
   // A result may be a failure too: here a job that is not done yet.

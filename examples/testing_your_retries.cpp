@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 
 // The code under test. It takes its Env from outside; in production that is reprise::system_env().
 template <class Fetch>
-std::expected<std::string, reprise::RetryError> load_config(Fetch& fetch, reprise::Env& env, std::stop_token stop = {}) {
+std::expected<std::string, reprise::RetryError> load_config(Fetch& fetch, reprise::Env& env,
+                                                            std::stop_token stop = {}) {
   reprise::Policy policy = reprise::policy::standard;
   policy.jitter = reprise::Jitter::none;
   policy.max_elapsed = 10s;

@@ -22,8 +22,9 @@ struct EvidenceBytes {
 };
 
 inline std::uint8_t flags_of(const Evidence& evidence) noexcept {
-  const bool flags[] = {evidence.timed_out, evidence.stalled,   evidence.canceled,      evidence.worker_lost,
-                        evidence.dns_error, evidence.test_step, evidence.schema_failed, evidence.permanent.value_or(false)};
+  const bool flags[] = {
+      evidence.timed_out, evidence.stalled,   evidence.canceled,      evidence.worker_lost,
+      evidence.dns_error, evidence.test_step, evidence.schema_failed, evidence.permanent.value_or(false)};
   unsigned bits = 0;
   for (unsigned index = 0; index < std::size(flags); ++index) bits |= static_cast<unsigned>(flags[index]) << index;
   return static_cast<std::uint8_t>(bits);
@@ -33,8 +34,8 @@ inline std::string pack(const Evidence& evidence, std::string_view retry_after) 
   const int http = evidence.http_status.value_or(0);
   const int kind = evidence.failure_class ? static_cast<int>(*evidence.failure_class) : absent;
   std::string bytes;
-  for (const int byte : {evidence.exit_code.value_or(absent), evidence.signal.value_or(absent), http / 256, http % 256, kind,
-                         static_cast<int>(flags_of(evidence))}) {
+  for (const int byte : {evidence.exit_code.value_or(absent), evidence.signal.value_or(absent), http / 256, http % 256,
+                         kind, static_cast<int>(flags_of(evidence))}) {
     bytes += static_cast<char>(byte);
   }
   for (const std::string_view line : {evidence.type, evidence.spawn_error, retry_after}) bytes.append(line) += '\n';

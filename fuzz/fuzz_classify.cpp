@@ -20,10 +20,11 @@ void check_class(const reprise::Evidence& evidence) {
   require(!reprise::name_of(found.failure_class).empty(), "the class has a name");
   require(!reprise::name_of(found.kind).empty(), "the kind has a name");
   require(found.user_rule == -1, "no rule of the user's matches when there is none");
-  reprise::describe_rule(found);
+  reprise::describe_rule(found, evidence);
   const reprise::Classification again = reprise::classify(evidence);
-  require(again.failure_class == found.failure_class && again.kind == found.kind && again.retryable == found.retryable &&
-              again.failed == found.failed && again.rule == found.rule && again.number == found.number,
+  require(again.failure_class == found.failure_class && again.kind == found.kind &&
+              again.retryable == found.retryable && again.failed == found.failed && again.rule == found.rule &&
+              again.number == found.number,
           "the same evidence has the same class");
   if (evidence.failure_class && !evidence.canceled) {
     require(found.failure_class == *evidence.failure_class, "the handler's own word counts", evidence.message);
@@ -39,7 +40,8 @@ void check_fingerprint(const reprise::Evidence& evidence) {
   const auto print = [&](std::string_view step, std::string_view message) {
     return reprise::fingerprint(step, reprise::FailureClass::transient, message, evidence.exit_code);
   };
-  require(print("step", evidence.message) == print("step", evidence.message), "the same failure has the same fingerprint");
+  require(print("step", evidence.message) == print("step", evidence.message),
+          "the same failure has the same fingerprint");
   require(print("step", evidence.message) != print("other", evidence.message), "another step has another fingerprint");
 }
 

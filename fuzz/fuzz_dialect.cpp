@@ -36,7 +36,10 @@ const std::array<reprise::Failure, 9> failures{{
 
 const std::array<reprise::History, 4> histories{{
     {},
-    {.attempt = 2, .elapsed = std::chrono::seconds{3}, .waited = std::chrono::seconds{2}, .previous_delay = std::chrono::seconds{2}},
+    {.attempt = 2,
+     .elapsed = std::chrono::seconds{3},
+     .waited = std::chrono::seconds{2},
+     .previous_delay = std::chrono::seconds{2}},
     {.attempt = UINT64_MAX, .elapsed = Duration::max(), .waited = Duration::max(), .previous_delay = Duration::max()},
     {.attempt = 1, .circuit_open = true},
 }};
@@ -55,8 +58,10 @@ reprise::Schedule check_schedule(const Policy& policy) {
 Decision check_decision(const Policy& policy, const reprise::History& history, const reprise::Failure& failure) {
   reprise::Random random{1};
   const Decision decision = reprise::decide(policy, history, failure, random);
-  require(decision.retry == (decision.reason == reprise::StopReason::none), "it is retried, or there is a reason why not");
-  require(Duration{0} <= decision.range.min && decision.range.min <= decision.range.max, "0 <= min <= max in a decision");
+  require(decision.retry == (decision.reason == reprise::StopReason::none),
+          "it is retried, or there is a reason why not");
+  require(Duration{0} <= decision.range.min && decision.range.min <= decision.range.max,
+          "0 <= min <= max in a decision");
   require(decision.range.min <= decision.delay && decision.delay <= decision.range.max, "the draw lies in its range");
   return decision;
 }
@@ -82,7 +87,8 @@ void check_conversion(const Policy& policy, Dialect from, Dialect to, reprise::T
   const auto again = reprise::read_policy(written.text, to);
   require(again.has_value(), "what is written can be read", again ? "" : written.text + reprise::render(again.error()));
   if (from == to) {
-    require(written.losses.empty(), "a dialect loses nothing of its own", written.losses.empty() ? "" : written.losses.front());
+    require(written.losses.empty(), "a dialect loses nothing of its own",
+            written.losses.empty() ? "" : written.losses.front());
     require(again->policy == policy, "its own dialect says exactly the same", written.text);
   } else if (written.losses.empty()) {
     check_same_behaviour(policy, again->policy, written.text);
@@ -100,7 +106,8 @@ void check_policy(const reprise::ReadPolicy& read, Dialect dialect) {
   reprise::render(read.warnings);
   check_same_behaviour(policy, policy, json);
   for (const Dialect target : reprise::all_dialects) {
-    for (const auto format : {reprise::TextFormat::yaml, reprise::TextFormat::json}) check_conversion(policy, dialect, target, format);
+    for (const auto format : {reprise::TextFormat::yaml, reprise::TextFormat::json})
+      check_conversion(policy, dialect, target, format);
   }
 }
 

@@ -17,7 +17,7 @@ using reprise::text::Document;
 using reprise::text::Node;
 using reprise::text::NodeType;
 
-constexpr std::size_t nodes_shown_max = 200;  // aliases make trees far larger than their text
+constexpr std::size_t nodes_visited_max = 100;  // aliases make trees far larger than their text
 
 void check_diagnostics(const std::vector<Diagnostic>& diagnostics) {
   for (const Diagnostic& diagnostic : diagnostics) {
@@ -31,25 +31,21 @@ void check_diagnostics(const std::vector<Diagnostic>& diagnostics) {
   require(again->root().items.size() == diagnostics.size(), "every diagnostic is in the JSON", json);
 }
 
-std::uint64_t check_node(const Document& document, const Node& node, std::uint32_t depth, std::size_t& shown) {
+void check_node(const Document& document, const Node& node, std::uint32_t depth, std::size_t& left) {
   const reprise::text::Limits limits;
   require(depth <= limits.depth_max, "no node lies deeper than the limit");
+  require(node.weight <= limits.nodes_max, "no tree is heavier than the limit");
   require(node.is_scalar() || node.text.empty(), "only scalars have text");
-  if (shown < nodes_shown_max) {
-    ++shown;
-    const std::string words = reprise::text::describe(node);
-    check_diagnostics({reprise::text::diagnostic_at(document, reprise::Severity::error, node.place, words, "")});
-  }
-  std::uint64_t weight = 1;
-  if (shown >= nodes_shown_max) return node.weight;
-  for (const Node* item : node.items) weight += check_node(document, *item, depth + 1, shown);
+  if (left == 0) return;
+  --left;
+  const std::string words = reprise::text::describe(node);
+  check_diagnostics({reprise::text::diagnostic_at(document, reprise::Severity::error, node.place, words, "")});
+  for (const Node* item : node.items) check_node(document, *item, depth + 1, left);
   for (const Node::Member& member : node.members) {
     require(node.find(member.key->text) == member.value, "each key is there once");
-    weight += check_node(document, *member.key, depth + 1, shown);
-    weight += check_node(document, *member.value, depth + 1, shown);
+    check_node(document, *member.key, depth + 1, left);
+    check_node(document, *member.value, depth + 1, left);
   }
-  require(node.weight <= limits.nodes_max, "no tree is heavier than the limit");
-  return weight;
 }
 
 reprise::text::Value value_of(const Node& node, std::size_t& left) {
@@ -81,7 +77,8 @@ reprise::text::Value value_of(const Node& node, std::size_t& left) {
 // All scalars as text, so that trees can be compared whatever they were written as.
 bool same(const Node& left, const Node& right) {
   if (left.is_scalar() && right.is_scalar()) return left.type == NodeType::null || left.text == right.text;
-  if (left.type != right.type || left.items.size() != right.items.size() || left.members.size() != right.members.size()) return false;
+  if (left.type != right.type || left.items.size() != right.items.size() || left.members.size() != right.members.size())
+    return false;
   for (std::size_t index = 0; index < left.items.size(); ++index) {
     if (!same(*left.items[index], *right.items[index])) return false;
   }
@@ -95,10 +92,11 @@ bool same(const Node& left, const Node& right) {
 
 // Our own writers and our own reader are each other's test.
 void check_writers(const Document& document) {
-  std::size_t left = nodes_shown_max;
+  std::size_t left = nodes_visited_max;
   const reprise::text::Value value = value_of(document.root(), left);
   if (left == 0) return;  // not the whole tree
-  for (const std::string& written : {reprise::text::to_yaml(value), reprise::text::to_json(value), reprise::text::to_json(value, 2)}) {
+  for (const std::string& written :
+       {reprise::text::to_yaml(value), reprise::text::to_json(value), reprise::text::to_json(value, 2)}) {
     const auto again = reprise::text::read_document(written, "written");
     require(again.has_value(), "what is written can be read", written);
     require(same(document.root(), again->root()), "what is written reads back the same", written);
@@ -114,8 +112,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_diagnostics(document.error());
     return 0;
   }
-  std::size_t shown = 0;
-  check_node(*document, document->root(), 0, shown);
+  std::size_t left = nodes_visited_max;
+  check_node(*document, document->root(), 0, left);
   check_writers(*document);
   return 0;
 }

@@ -32,18 +32,22 @@ void check_decimal(std::string_view text, std::int64_t unit_ns) {
   if (!read) return;
   require(*read >= Duration{0}, "no decimal duration is negative", text);
   const std::string written = reprise::text::decimal_text(*read, unit_ns);
-  require(reprise::text::decimal_duration(written, unit_ns) == *read, "a decimal that is written reads back the same", written);
+  require(reprise::text::decimal_duration(written, unit_ns) == *read, "a decimal that is written reads back the same",
+          written);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text{reinterpret_cast<const char*>(data), size};
-  for (const auto grammar : {DurationGrammar::native, DurationGrammar::go, DurationGrammar::humantime}) check_grammar(text, grammar);
+  for (const auto grammar : {DurationGrammar::native, DurationGrammar::go, DurationGrammar::humantime})
+    check_grammar(text, grammar);
   if (const auto narrow = reprise::text::parse_duration(text, DurationGrammar::humantime)) {
-    require(reprise::text::parse_duration(text, DurationGrammar::native) == *narrow, "native reads all that humantime reads", text);
+    require(reprise::text::parse_duration(text, DurationGrammar::native) == *narrow,
+            "native reads all that humantime reads", text);
   }
-  for (const std::int64_t unit_ns : {std::int64_t{1}, std::int64_t{1'000'000}, std::int64_t{1'000'000'000}}) check_decimal(text, unit_ns);
+  for (const std::int64_t unit_ns : {std::int64_t{1}, std::int64_t{1'000'000}, std::int64_t{1'000'000'000}})
+    check_decimal(text, unit_ns);
   reprise::text::scalar_type(text);
   reprise::text::whole_number(text);
   reprise::text::finite_number(text);

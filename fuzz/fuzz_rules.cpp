@@ -32,13 +32,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (const reprise::Evidence& evidence : evidences) {
     const reprise::Classification found = reprise::classify(evidence, *rules);
-    require(found.user_rule >= -1 && found.user_rule < static_cast<int>(rules->size()), "the rule that matched is one of the rules");
+    require(found.user_rule >= -1 && found.user_rule < static_cast<int>(rules->size()),
+            "the rule that matched is one of the rules");
     if (found.user_rule >= 0) {
       const reprise::ClassifyRule& rule = (*rules)[static_cast<std::size_t>(found.user_rule)];
       require(found.failure_class == rule.then, "the rule that matched gives the class");
     }
     require(!evidence.canceled || found.user_rule == -1, "no rule beats a cancellation");
-    reprise::describe_rule(found, *rules);
+    reprise::describe_rule(found, evidence, *rules);
   }
   return 0;
 }

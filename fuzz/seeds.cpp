@@ -51,8 +51,9 @@ class Seeds {
   }
 
   void add_durations(const Node& node, const std::string& name) {
-    const bool duration = node.is_scalar() && (reprise::text::parse_duration(node.text, reprise::text::DurationGrammar::go) ||
-                                               reprise::text::finite_number(node.text));
+    const bool duration =
+        node.is_scalar() && (reprise::text::parse_duration(node.text, reprise::text::DurationGrammar::go) ||
+                             reprise::text::finite_number(node.text));
     if (duration) add("fuzz_duration", name + "-" + std::to_string(count_), node.text);
     for (const Node* item : node.items) add_durations(*item, name);
     for (const Node::Member& member : node.members) add_durations(*member.value, name);

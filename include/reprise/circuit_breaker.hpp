@@ -35,12 +35,12 @@
 namespace reprise {
 
 struct CircuitBreakerSettings {
-  std::uint32_t consecutive_failures = 5;            // this many failures in a row open it, at most 31; 0 = not looked at
-  double failure_ratio = 0.5;                        // this share of failures in the window opens it, 0..1; 0 = not looked at
-  std::uint32_t window = 30;                         // the share is taken over this many of the latest calls, 1..31
-  std::uint32_t minimum_calls = 10;                  // no share is taken before this many calls, 1..window
-  Duration open_for = std::chrono::seconds{30};      // before the first probe; never negative
-  std::uint32_t half_open_probes = 1;                // at a time, and successes needed to close, 1..255
+  std::uint32_t consecutive_failures = 5;  // this many failures in a row open it, at most 31; 0 = not looked at
+  double failure_ratio = 0.5;              // this share of failures in the window opens it, 0..1; 0 = not looked at
+  std::uint32_t window = 30;               // the share is taken over this many of the latest calls, 1..31
+  std::uint32_t minimum_calls = 10;        // no share is taken before this many calls, 1..window
+  Duration open_for = std::chrono::seconds{30};  // before the first probe; never negative
+  std::uint32_t half_open_probes = 1;            // at a time, and successes needed to close, 1..255
 
   bool operator==(const CircuitBreakerSettings&) const = default;
 };

@@ -27,7 +27,7 @@ struct Evidence {
   bool worker_lost = false;
   bool dns_error = false;
   bool schema_failed = false;
-  bool test_step = false;  // a step of `kind: test`: an unexplained exit code is a test_failure
+  bool test_step = false;                          // a step of `kind: test`: an unexplained exit code is a test_failure
   std::optional<FailureClass> failure_class = {};  // the handler's own word
   FailureKind kind = FailureKind::none;
   std::optional<bool> permanent = {};
@@ -39,10 +39,11 @@ struct Classification {
   FailureClass failure_class = FailureClass::transient;
   FailureKind kind = FailureKind::none;
   bool retryable = true;
-  bool failed = true;          // false: the evidence speaks of success (exit 0, HTTP 2xx) and of nothing else
+  bool failed = true;              // false: the evidence speaks of success (exit 0, HTTP 2xx) and of nothing else
   std::string_view rule = {};      // what was decisive: "exit", "http", "type", a phrase …; describe_rule() words it
   std::optional<int> number = {};  // its number, when the rule has one: 503
-  int user_rule = -1;          // index of the user's rule that matched
+  bool by_text = false;            // `rule` is a phrase of the message
+  int user_rule = -1;              // index of the user's rule that matched
 };
 
 // A rule of the user's own; tried in order before the built-in ones, but after the handler's word and a cancellation.
@@ -53,8 +54,9 @@ struct ClassifyRule {
 
 Classification classify(const Evidence& evidence, std::span<const ClassifyRule> rules = {});
 
-// How a person would name the rule: http 503, text "rate limit", rule 2: /quota/.
-std::string describe_rule(const Classification& classification, std::span<const ClassifyRule> rules = {});
+// How a person would name the rule: http 503, type TimeoutError, text "rate limit", rule 2: /quota/.
+std::string describe_rule(const Classification& classification, const Evidence& evidence,
+                          std::span<const ClassifyRule> rules = {});
 
 // Retry-After as HTTP sends it: seconds or a date. A past date is 0; anything else is std::nullopt.
 std::optional<Duration> parse_retry_after(std::string_view value, std::chrono::sys_seconds now) noexcept;

@@ -37,8 +37,8 @@ struct ReadPolicy {
 };
 
 // YAML or JSON. All mistakes are found in one pass. `file` is what diagnostics call the text.
-std::expected<ReadPolicy, std::vector<Diagnostic>> read_policy(std::string text, Dialect dialect, std::string file = "-",
-                                                               const NamedPolicies& names = {});
+std::expected<ReadPolicy, std::vector<Diagnostic>> read_policy(std::string text, Dialect dialect,
+                                                               std::string file = "-", const NamedPolicies& names = {});
 
 enum class TextFormat : std::uint8_t { yaml, json };
 
@@ -55,7 +55,8 @@ std::string policy_json(const Policy& policy);
 std::string explain(const Policy& policy);
 
 // User rules for classify(): `classify: [{when: "exit:3", class: deterministic}]`, or the list alone.
-std::expected<std::vector<ClassifyRule>, std::vector<Diagnostic>> read_classify_rules(std::string text, std::string file = "-");
+std::expected<std::vector<ClassifyRule>, std::vector<Diagnostic>> read_classify_rules(std::string text,
+                                                                                      std::string file = "-");
 
 // JSON Schema (draft-07) of the native policy, for editors.
 std::string policy_schema();

@@ -54,7 +54,7 @@ std::optional<int> signal_number(std::string_view name) noexcept;
 std::string_view signal_name(int number) noexcept;
 
 struct Failure {
-  std::string type = {};     // such as "TimeoutError"; matched through the type tree
+  std::string type = {};  // such as "TimeoutError"; matched through the type tree
   std::string message = {};
   std::optional<FailureClass> failure_class = {};  // the handler's own word; absent = ask the classifier
   FailureKind kind = FailureKind::none;

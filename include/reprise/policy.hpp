@@ -27,6 +27,7 @@ namespace reprise {
 enum class Backoff : std::uint8_t { constant, linear, exponential, fibonacci, list, decorrelated };
 enum class Jitter : std::uint8_t { none, full, equal, ratio };
 enum class Matching : std::uint8_t { tree, exact };
+enum class ElapsedFrom : std::uint8_t { creation, first_start };
 
 std::string_view name_of(Backoff backoff) noexcept;
 std::string_view name_of(Jitter jitter) noexcept;
@@ -41,12 +42,13 @@ class TypeTree {
   // Is `type` the same as `ancestor` or below it? A dotted name counts by its last part ("asyncio.TimeoutError").
   bool is_a(std::string_view type, std::string_view ancestor) const noexcept;
 
+  // One step up; Exception is its own parent.
+  std::string_view parent_of(std::string_view type) const noexcept;
+
   // The types every tree starts with, and nothing added.
   static const TypeTree& builtin() noexcept;
 
  private:
-  std::string_view parent_of(std::string_view type) const noexcept;
-
   struct Entry {
     std::string type;
     std::string parent;
@@ -96,31 +98,32 @@ using FailureRules = std::vector<FailureRule>;
 
 struct Policy {
   // When to stop.
-  std::optional<std::uint64_t> max_attempts = 3;          // total runs, the first included; nullopt = no cap
-  std::optional<Duration> max_elapsed = std::nullopt;     // since the work was created; nullopt = no limit
-  std::optional<Duration> attempt_timeout = std::nullopt; // each attempt; nullopt = none
-  std::optional<Duration> retry_budget = std::nullopt;    // sum of all waits; nullopt = no limit
+  std::optional<std::uint64_t> max_attempts = 3;           // total runs, the first included; nullopt = no cap
+  std::optional<Duration> max_elapsed = std::nullopt;      // since `elapsed_from`; nullopt = no limit
+  ElapsedFrom elapsed_from = ElapsedFrom::creation;        // rh-agents counts from the start of the first attempt
+  std::optional<Duration> attempt_timeout = std::nullopt;  // each attempt; nullopt = none
+  std::optional<Duration> retry_budget = std::nullopt;     // sum of all waits; nullopt = no limit
 
   // How long to wait.
   Backoff backoff = Backoff::exponential;
   Duration initial = std::chrono::seconds{1};
-  std::optional<Duration> increment = std::nullopt;       // linear only; nullopt = initial
-  double factor = 2.0;                                    // exponential only, finite and >= 1
-  std::vector<Duration> delays = {};                      // list only; past its end: max
-  std::optional<Duration> max = std::chrono::seconds{30}; // cap before jitter; nullopt = none
+  std::optional<Duration> increment = std::nullopt;        // linear only; nullopt = initial
+  double factor = 2.0;                                     // exponential only, finite and >= 1
+  std::vector<Duration> delays = {};                       // list only; past its end: max
+  std::optional<Duration> max = std::chrono::seconds{30};  // cap before jitter; nullopt = none
   Jitter jitter = Jitter::full;
-  double jitter_ratio = 0.25;                             // ratio only, 0..1
+  double jitter_ratio = 0.25;  // ratio only, 0..1
   bool honor_retry_after = true;
 
   // What to retry.
-  std::optional<FailureRules> only_on = std::nullopt;     // empty list = retry on nothing
+  std::optional<FailureRules> only_on = std::nullopt;  // empty list = retry on nothing
   std::optional<FailureRules> never_on = std::nullopt;
-  Matching match = Matching::tree;                        // exact: type names are compared letter by letter (Azolla)
-  bool stops_on_class = true;                             // a class that is not retryable stops the work, unless only_on names it
-  bool needs_verdict = false;                             // only the handler's own word counts (Argyll)
-  const TypeTree* types = nullptr;                        // not owned; nullptr = TypeTree::builtin()
+  Matching match = Matching::tree;  // exact: type names are compared letter by letter (Azolla)
+  bool stops_on_class = true;       // a class that is not retryable stops the work, unless only_on names it
+  bool needs_verdict = false;       // only the handler's own word counts (Argyll)
+  const TypeTree* types = nullptr;  // not owned; nullptr = TypeTree::builtin()
 
-  std::uint32_t parallelism = 1;                          // work items at a time (Argyll carries it here)
+  std::uint32_t parallelism = 1;  // work items at a time (Argyll carries it here)
 
   bool operator==(const Policy& other) const;
 };
@@ -142,7 +145,7 @@ const Policy* named(std::string_view name) noexcept;  // none, standard, aggress
 // What is known when an attempt has just failed.
 struct History {
   std::uint64_t attempt = 1;   // the one that failed, 1-based
-  Duration elapsed{0};         // since the work was created
+  Duration elapsed{0};         // since the work was created, or as the policy's `elapsed_from` says
   Duration waited{0};          // sum of the waits so far
   Duration previous_delay{0};  // the wait before this attempt; 0 = there was none
   bool canceled = false;       // the run was cancelled or interrupted
@@ -174,11 +177,11 @@ struct DelayRange {
 struct Decision {
   bool retry = false;
   StopReason reason = StopReason::none;
-  Duration delay{0};                              // the draw; 0 when stopped before a delay was drawn
-  DelayRange range{};                             // where the draw came from
-  std::int32_t rule = -1;                         // index into never_on (permanent) or only_on (retry) of what matched; -1 = none
+  Duration delay{0};       // the draw; 0 when stopped before a delay was drawn
+  DelayRange range{};      // where the draw came from
+  std::int32_t rule = -1;  // index into never_on (permanent) or only_on (retry) of what matched; -1 = none
   FailureClass failure_class = FailureClass::transient;  // as judged: the handler's word or the classifier's
-  bool floored = false;                           // retry_after lifted the delay
+  bool floored = false;                                  // retry_after lifted the delay
 
   bool operator==(const Decision&) const = default;
 };

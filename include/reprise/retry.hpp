@@ -86,16 +86,16 @@ struct RetryEvent {
   enum class What : std::uint8_t { started, failed, retrying, completed, interrupted };
 
   What what = What::started;
-  std::uint64_t attempt = 1;         // interrupted: how many there were, may be 0
-  std::uint64_t next_attempt = 0;    // retrying
-  bool is_retry = false;             // attempt > 1
-  bool will_retry = false;           // failed
+  std::uint64_t attempt = 1;             // interrupted: how many there were, may be 0
+  std::uint64_t next_attempt = 0;        // retrying
+  bool is_retry = false;                 // attempt > 1
+  bool will_retry = false;               // failed
   StopReason reason = StopReason::none;  // failed, interrupted: why it ends
-  const Failure* failure = nullptr;  // failed, retrying: this one; started, interrupted: the latest, if any
-  Duration delay{0};                 // retrying: the wait to come; started: the wait that was
-  Env::TimePoint due{};              // retrying: when the next attempt starts
-  Env::TimePoint at{};               // now
-  Duration elapsed{0};               // since the start, or since `created`
+  const Failure* failure = nullptr;      // failed, retrying: this one; started, interrupted: the latest, if any
+  Duration delay{0};                     // retrying: the wait to come; started: the wait that was
+  Env::TimePoint due{};                  // retrying: when the next attempt starts
+  Env::TimePoint at{};                   // now
+  Duration elapsed{0};                   // since the start, or since `created`
 };
 std::string_view name_of(RetryEvent::What what) noexcept;
 
@@ -106,25 +106,25 @@ using RetryObserver = std::function<void(const RetryEvent&)>;
 
 // Everything is optional, and what is pointed to must outlive the call.
 struct RetryOptions {
-  std::stop_token stop = {};                        // seen before each attempt, and wakes a wait at once: reason canceled
-  RetryBudget* budget = nullptr;                    // pays for each retry: reason budget
-  CircuitBreaker* breaker = nullptr;                // asked before and told after each attempt: reason circuit_open
+  std::stop_token stop = {};          // seen before each attempt, and wakes a wait at once: reason canceled
+  RetryBudget* budget = nullptr;      // pays for each retry: reason budget
+  CircuitBreaker* breaker = nullptr;  // asked before and told after each attempt: reason circuit_open
   RetryObserver observer = {};
-  Env* env = nullptr;                               // nullptr = system_env()
-  std::optional<std::uint64_t> seed = {};           // fixes the draws of the delays
-  std::string idempotency_key = {};                 // empty = made when asked for
-  std::optional<Env::TimePoint> created = {};       // max_elapsed counts from here; absent = from the start of retry()
+  Env* env = nullptr;                          // nullptr = system_env()
+  std::optional<std::uint64_t> seed = {};      // fixes the draws of the delays
+  std::string idempotency_key = {};            // empty = made when asked for
+  std::optional<Env::TimePoint> created = {};  // max_elapsed counts from here; absent = from the start of retry()
 };
 
 struct RetryError {
   StopReason reason = StopReason::none;
-  std::uint64_t attempts = 0;           // 0: not even the first one was allowed to start
+  std::uint64_t attempts = 0;  // 0: not even the first one was allowed to start
   Duration elapsed{0};
-  Failure last = {};                    // of the last attempt; with 0 attempts it says what prevented the first
-  std::exception_ptr exception = {};    // what the last attempt threw, if it threw
-  Decision decision = {};               // the last one
+  Failure last = {};                  // of the last attempt; with 0 attempts it says what prevented the first
+  std::exception_ptr exception = {};  // what the last attempt threw, if it threw
+  Decision decision = {};             // the last one
 
-  std::string describe() const;         // gave up after 3 attempts in 3.2s (attempts): TimeoutError: no answer
+  std::string describe() const;  // gave up after 3 attempts in 3.2s (attempts): TimeoutError: no answer
 };
 
 // For calls that report by throwing: carries a whole Failure. A Failure may also be thrown as it is.
@@ -190,7 +190,8 @@ Failure failure_from(E&& error) {
     return reprise::to_failure(static_cast<std::error_code>(error));
   } else {
     static_assert(HasOwnToFailure<Error>,
-                  "reprise::retry: the error of the returned std::expected must be a reprise::Failure, std::error_code or text, or "
+                  "reprise::retry: the error of the returned std::expected must be a reprise::Failure, std::error_code "
+                  "or text, or "
                   "have a `reprise::Failure to_failure(const E&)` in its own namespace");
   }
 }
@@ -234,7 +235,8 @@ template <class Check, class T>
 std::optional<Failure> objection(Check& check, const T& value) {
   static_assert(std::invocable<Check&, const T&>, "reprise::retry: the check must be callable with const T&");
   using Answer = std::invoke_result_t<Check&, const T&>;
-  if constexpr (std::convertible_to<Answer, std::optional<Failure>> && !std::same_as<std::remove_cvref_t<Answer>, bool>) {
+  if constexpr (std::convertible_to<Answer, std::optional<Failure>> &&
+                !std::same_as<std::remove_cvref_t<Answer>, bool>) {
     return std::invoke(check, value);
   } else {
     static_assert(std::convertible_to<Answer, bool>,
@@ -272,7 +274,7 @@ class RetryLoop {
   std::uint64_t attempt() const noexcept { return failures_ + 1; }  // the one that runs, or would be next
   std::uint64_t failures() const noexcept { return failures_; }     // attempts that have ended
   bool stopped() const noexcept { return decision_.reason != StopReason::none; }
-  const Decision& decision() const noexcept { return decision_; }   // the last one
+  const Decision& decision() const noexcept { return decision_; }  // the last one
 
   // Not stopped, and before created + max_elapsed: timers may be late. max_elapsed 0 forbids retries, not the first attempt.
   bool may_start(TimePoint now) const noexcept;
@@ -306,7 +308,8 @@ namespace detail {
 
 class RetryRun {
  public:
-  explicit RetryRun(const Policy& policy, const RetryOptions* options = nullptr) noexcept : policy_{policy}, options_{options} {}
+  explicit RetryRun(const Policy& policy, const RetryOptions* options = nullptr) noexcept
+      : policy_{policy}, options_{options} {}
   RetryRun(const RetryRun&) = delete;
   RetryRun& operator=(const RetryRun&) = delete;
 
@@ -314,7 +317,8 @@ class RetryRun {
 
   // May the first attempt start?
   bool begin() {
-    if (options_ == nullptr && !policy_.max_elapsed && !policy_.attempt_timeout) [[likely]] return true;
+    if (options_ == nullptr && !policy_.max_elapsed && !policy_.attempt_timeout) [[likely]]
+      return true;
     return begin_carefully();
   }
 
@@ -366,11 +370,11 @@ class RetryRun {
   const Policy& policy_;
   const RetryOptions* options_;
   std::uint64_t attempt_ = 1;
-  bool timed_ = false;      // created_ and started_ are set
+  bool timed_ = false;  // created_ and started_ are set
   bool succeeded_ = false;
-  bool has_key_ = false;    // key_ is set
+  bool has_key_ = false;  // key_ is set
   TimePoint created_;
-  TimePoint started_;       // this attempt
+  TimePoint started_;  // this attempt
   std::array<char, 36> key_;
   std::optional<CircuitBreaker::Permit> permit_;
   std::optional<Trouble> trouble_;

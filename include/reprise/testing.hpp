@@ -124,12 +124,10 @@ using SimClock = SimEnv;  // for those who only want the time
 template <class T>
 class Flaky {
  public:
-  Flaky()
-    requires std::is_void_v<T>
+  Flaky() requires std::is_void_v<T>
   = default;
   template <class U = T>
-    requires(!std::is_void_v<T>)
-  explicit Flaky(U value) : success_{std::move(value)} {}
+  requires(!std::is_void_v<T>) explicit Flaky(U value) : success_{std::move(value)} {}
 
   // The next `times` calls fail like this; call it again for what comes after them.
   Flaky& fails(std::uint64_t times, Failure failure) {

@@ -13,7 +13,7 @@ int run(std::span<const char* const> arguments);
 // A command as completions and manual pages see it.
 struct CommandShape {
   struct Option {
-    std::vector<std::string> names;    // --from
+    std::vector<std::string> names;  // --from
     std::string description;
     std::vector<std::string> choices;  // empty: a free value, or none
     bool takes_value = false;

@@ -24,7 +24,7 @@ struct Seen {
 };
 
 void read_flag(text::Fields& fields, const char* key, bool& target, text::Report& report) {
-  if (const auto field = fields.find(key)) target = text::read_boolean(*field, report).value_or(false);
+  if (const auto field = fields.find_given(key)) target = text::read_boolean(*field, report).value_or(false);
 }
 
 std::expected<Seen, int> read_evidence() {
@@ -39,15 +39,15 @@ std::expected<Seen, int> read_evidence() {
   Seen seen;
   text::Fields fields{document->root(), "", report};
   read_failure_fields(fields, seen.failure, report);
-  if (const auto field = fields.find("spawn_error")) seen.spawn_error = read_text(*field, report).value_or("");
+  if (const auto field = fields.find_given("spawn_error")) seen.spawn_error = read_text(*field, report).value_or("");
   read_flag(fields, "timed_out", seen.timed_out, report);
   read_flag(fields, "stalled", seen.stalled, report);
   read_flag(fields, "canceled", seen.canceled, report);
   read_flag(fields, "worker_lost", seen.worker_lost, report);
   read_flag(fields, "dns_error", seen.dns_error, report);
   read_flag(fields, "schema_failed", seen.schema_failed, report);
-  if (const auto field = fields.find("step_kind")) seen.test_step = read_text(*field, report) == "test";
-  if (const auto field = fields.find("retry_after")) {
+  if (const auto field = fields.find_given("step_kind")) seen.test_step = read_text(*field, report) == "test";
+  if (const auto field = fields.find_given("retry_after")) {
     if (!field->node->is_scalar()) {
       report.error(*field->node, "retry_after: expected seconds or a date, found " + text::describe(*field->node));
     } else {
@@ -55,7 +55,8 @@ std::expected<Seen, int> read_evidence() {
     }
   }
   if (fields.is_map()) {
-    if (document->root().members.empty()) report.error(document->root(), "there is no evidence to classify", "such as {\"exit_code\": 1}");
+    if (document->root().members.empty())
+      report.error(document->root(), "there is no evidence to classify", "such as {\"exit_code\": 1}");
     fields.finish();
   }
   if (report.has_errors()) {
@@ -81,7 +82,8 @@ Evidence evidence_from(const Seen& seen) {
 
 std::expected<std::vector<ClassifyRule>, int> load_rules(const std::string& file) {
   if (file.empty()) return std::vector<ClassifyRule>{};
-  if (file == "-") return std::unexpected(usage_error("classify: standard input holds the evidence, so the rules must be a file"));
+  if (file == "-")
+    return std::unexpected(usage_error("classify: standard input holds the evidence, so the rules must be a file"));
   auto input = read_input(file);
   if (!input) return std::unexpected(input.error());
   auto rules = read_classify_rules(std::move(input->text), std::move(input->name));
@@ -97,13 +99,16 @@ int classify_failure(const ClassifyOptions& options) {
   if (!rules) return rules.error();
   const auto seen = read_evidence();
   if (!seen) return seen.error();
-  const Classification found = classify(evidence_from(*seen), *rules);
-  const std::string rule = describe_rule(found, *rules);
+  const Evidence evidence = evidence_from(*seen);
+  const Classification found = classify(evidence, *rules);
+  const std::string rule = describe_rule(found, evidence, *rules);
   const bool has_kind = found.kind != FailureKind::none;
   if (!options.json) {
     const std::string kind = has_kind ? fmt::format(" ({})", name_of(found.kind)) : "";
-    const std::string wait = seen->retry_after ? fmt::format(", retry after {}", text::format_duration(*seen->retry_after)) : "";
-    print(found.failed ? fmt::format("{}{}: {}, by {}{}\n", name_of(found.failure_class), kind, found.retryable ? "retryable" : "not retryable", rule, wait)
+    const std::string wait =
+        seen->retry_after ? fmt::format(", retry after {}", text::format_duration(*seen->retry_after)) : "";
+    print(found.failed ? fmt::format("{}{}: {}, by {}{}\n", name_of(found.failure_class), kind,
+                                     found.retryable ? "retryable" : "not retryable", rule, wait)
                        : "not a failure\n");
     return exit_done;
   }

@@ -15,7 +15,8 @@ std::string joined(const std::vector<std::string>& words) {
 std::string first_words(const CommandShape& command) {
   std::vector<std::string> words = command.positional_choices;
   for (const CommandShape& child : command.commands) words.push_back(child.name);
-  for (const CommandShape::Option& option : command.options) words.insert(words.end(), option.names.begin(), option.names.end());
+  for (const CommandShape::Option& option : command.options)
+    words.insert(words.end(), option.names.begin(), option.names.end());
   return joined(words);
 }
 
@@ -33,11 +34,12 @@ std::string bash_script(const CommandShape& root) {
     for (const CommandShape::Option& option : command.options) {
       for (const std::string& name : option.names) {
         if (option.choices.empty()) continue;
-        values += fmt::format("    \"{} {}\") COMPREPLY=($(compgen -W \"{}\" -- \"$current\")); return ;;\n", path, name, joined(option.choices));
+        values += fmt::format("    \"{} {}\") COMPREPLY=($(compgen -W \"{}\" -- \"$current\")); return ;;\n", path,
+                              name, joined(option.choices));
       }
     }
-    words += fmt::format("    \"{}\") COMPREPLY=($(compgen -W \"{}\"{} -- \"$current\")) ;;\n", path, first_words(command),
-                         command.takes_file ? " -f" : "");
+    words += fmt::format("    \"{}\") COMPREPLY=($(compgen -W \"{}\"{} -- \"$current\")) ;;\n", path,
+                         first_words(command), command.takes_file ? " -f" : "");
   });
   return fmt::format(R"(# bash completion for reprise
 _reprise() {{
@@ -79,7 +81,8 @@ std::string fish_script(const CommandShape& root) {
     std::string condition = path.empty() ? "__fish_use_subcommand" : "";
     for (std::size_t begin = 1; begin < path.size();) {
       const std::size_t end = std::min(path.find(' ', begin), path.size());
-      condition += (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + path.substr(begin, end - begin));
+      condition +=
+          (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + path.substr(begin, end - begin));
       begin = end + 1;
     }
     if (!path.empty() && !command.commands.empty()) {
@@ -88,14 +91,18 @@ std::string fish_script(const CommandShape& root) {
       condition += "; and not __fish_seen_subcommand_from " + joined(children);
     }
     for (const CommandShape& child : command.commands) {
-      script += fmt::format("complete -c reprise -n {} -a {} -d {}\n", quoted(condition), child.name, quoted(child.description));
+      script += fmt::format("complete -c reprise -n {} -a {} -d {}\n", quoted(condition), child.name,
+                            quoted(child.description));
     }
-    for (const std::string& word : command.positional_choices) script += fmt::format("complete -c reprise -n {} -a {}\n", quoted(condition), word);
+    for (const std::string& word : command.positional_choices)
+      script += fmt::format("complete -c reprise -n {} -a {}\n", quoted(condition), word);
     for (const CommandShape::Option& option : command.options) {
       std::string flags;
-      for (const std::string& name : option.names) flags += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      for (const std::string& name : option.names)
+        flags += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       const std::string values = option.choices.empty() ? "" : " -a " + quoted(joined(option.choices));
-      script += fmt::format("complete -c reprise -n {}{}{}{} -d {}\n", quoted(condition), flags, option.takes_value ? " -r" : "", values, quoted(option.description));
+      script += fmt::format("complete -c reprise -n {}{}{}{} -d {}\n", quoted(condition), flags,
+                            option.takes_value ? " -r" : "", values, quoted(option.description));
     }
     if (command.takes_file) script += fmt::format("complete -c reprise -n {} -F\n", quoted(condition));
   });

@@ -63,7 +63,9 @@ int usage_error(std::string_view message) {
   return exit_usage;
 }
 
-text::Value milliseconds(Duration duration) { return text::Value::Number{text::decimal_text(duration, ns_per_millisecond)}; }
+text::Value milliseconds(Duration duration) {
+  return text::Value::Number{text::decimal_text(duration, ns_per_millisecond)};
+}
 
 std::optional<Duration> read_milliseconds(const text::Field& field, text::Report& report) {
   return text::read_decimal_duration(field, ns_per_millisecond, "milliseconds", report);
@@ -71,14 +73,15 @@ std::optional<Duration> read_milliseconds(const text::Field& field, text::Report
 
 std::optional<std::string> read_text(const text::Field& field, text::Report& report) {
   if (field.node->type == text::NodeType::string) return field.node->text;
-  report.error(*field.node, fmt::format("{}: expected text, found {}", field.key, text::describe(*field.node)), "put it in quotes");
+  report.error(*field.node, fmt::format("{}: expected text, found {}", field.key, text::describe(*field.node)),
+               "put it in quotes");
   return std::nullopt;
 }
 
 namespace {
 
 constexpr text::WholeRange exit_codes{0, 255};
-constexpr text::WholeRange http_statuses{100, 999};
+constexpr text::WholeRange http_statuses{100, 599};
 
 void read_signal(const text::Field& field, Failure& failure, text::Report& report) {
   if (field.node->type == text::NodeType::integer) {
@@ -89,7 +92,8 @@ void read_signal(const text::Field& field, Failure& failure, text::Report& repor
   if (number) {
     failure.signal = number;
   } else {
-    report.error(*field.node, fmt::format("signal: expected a signal such as SIGKILL, found {}", text::describe(*field.node)));
+    report.error(*field.node,
+                 fmt::format("signal: expected a signal such as SIGKILL, found {}", text::describe(*field.node)));
   }
 }
 
@@ -99,7 +103,9 @@ void read_code(const text::Field& field, Failure& failure, text::Report& report)
   if (!code) return;
   auto& target = *code >= first_status ? failure.http_status : failure.exit_code;
   if (target) {
-    report.error(*field.node, fmt::format("code: {} is given too, and they mean the same", *code >= first_status ? "http_status" : "exit_code"),
+    report.error(*field.node,
+                 fmt::format("code: {} is given too, and they mean the same",
+                             *code >= first_status ? "http_status" : "exit_code"),
                  "keep one of them");
   }
   target = static_cast<int>(*code);
@@ -111,24 +117,28 @@ void read_failure_fields(text::Fields& fields, Failure& failure, text::Report& r
   const auto assign_int = [](std::optional<int>& target, const std::optional<std::int64_t>& value) {
     if (value) target = static_cast<int>(*value);
   };
-  if (const auto field = fields.find("type")) failure.type = read_text(*field, report).value_or("");
-  if (const auto field = fields.find("message")) failure.message = read_text(*field, report).value_or("");
-  if (const auto field = fields.find("exit_code")) assign_int(failure.exit_code, text::read_whole(*field, exit_codes, report));
-  if (const auto field = fields.find("http_status")) assign_int(failure.http_status, text::read_whole(*field, http_statuses, report));
-  if (const auto field = fields.find("code")) read_code(*field, failure, report);
-  if (const auto field = fields.find("signal")) read_signal(*field, failure, report);
-  if (const auto field = fields.find("class")) {
+  if (const auto field = fields.find_given("type")) failure.type = read_text(*field, report).value_or("");
+  if (const auto field = fields.find_given("message")) failure.message = read_text(*field, report).value_or("");
+  if (const auto field = fields.find_given("exit_code"))
+    assign_int(failure.exit_code, text::read_whole(*field, exit_codes, report));
+  if (const auto field = fields.find_given("http_status"))
+    assign_int(failure.http_status, text::read_whole(*field, http_statuses, report));
+  if (const auto field = fields.find_given("code")) read_code(*field, failure, report);
+  if (const auto field = fields.find_given("signal")) read_signal(*field, failure, report);
+  if (const auto field = fields.find_given("class")) {
     const auto word = text::read_word(
-        *field, {"transient", "deterministic", "budget_exhausted", "contract_failure", "test_failure", "canceled"}, report);
+        *field, {"transient", "deterministic", "budget_exhausted", "contract_failure", "test_failure", "canceled"},
+        report);
     if (word) failure.failure_class = failure_class_named(*word);
   }
-  if (const auto field = fields.find("kind")) {
+  if (const auto field = fields.find_given("kind")) {
     const auto word = text::read_word(
-        *field, {"timeout", "throttled", "stalled", "worker_lost", "crashed", "not_found", "auth", "invalid_input"}, report);
+        *field, {"timeout", "throttled", "stalled", "worker_lost", "crashed", "not_found", "auth", "invalid_input"},
+        report);
     if (word) failure.kind = *failure_kind_named(*word);
   }
-  if (const auto field = fields.find("permanent")) failure.permanent = text::read_boolean(*field, report);
-  if (const auto field = fields.find("retry_after_ms")) failure.retry_after = read_milliseconds(*field, report);
+  if (const auto field = fields.find_given("permanent")) failure.permanent = text::read_boolean(*field, report);
+  if (const auto field = fields.find_given("retry_after_ms")) failure.retry_after = read_milliseconds(*field, report);
 }
 
 }  // namespace reprise::cli

@@ -1,5 +1,3 @@
 #include "cli/app.hpp"
 
-int main(int count, char** arguments) {
-  return reprise::cli::run({arguments, static_cast<std::size_t>(count)});
-}
+int main(int count, char** arguments) { return reprise::cli::run({arguments, static_cast<std::size_t>(count)}); }

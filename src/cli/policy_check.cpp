@@ -19,8 +19,10 @@ int policy_check(const PolicyCheckOptions& options) {
   }
   print_error(render(diagnostics));
   if (!read) return exit_invalid;
-  print(fmt::format("{}: a valid {} policy{}\n", name, name_of(options.policy.from),
-                    diagnostics.empty() ? "" : fmt::format(", {} warning{}", diagnostics.size(), diagnostics.size() == 1 ? "" : "s")));
+  print_error(fmt::format("{}: a valid {} policy{}\n", name, name_of(options.policy.from),
+                          diagnostics.empty()
+                              ? ""
+                              : fmt::format(", {} warning{}", diagnostics.size(), diagnostics.size() == 1 ? "" : "s")));
   return exit_done;
 }
 

@@ -26,20 +26,24 @@ std::expected<Question, int> read_question() {
   text::Report report{*document};
   Question question;
   text::Fields fields{document->root(), "", report};
-  if (const auto field = fields.find("attempt")) {
-    question.history.attempt = static_cast<std::uint64_t>(text::read_whole(*field, {1, std::int64_t{1} << 32}, report).value_or(1));
+  if (const auto field = fields.find_given("attempt")) {
+    question.history.attempt =
+        static_cast<std::uint64_t>(text::read_whole(*field, {1, std::int64_t{1} << 32}, report).value_or(1));
   } else if (fields.is_map()) {
-    report.error(document->root(), "attempt is missing", "attempt is the number of the one that has just failed, from 1");
+    report.error(document->root(), "attempt is missing",
+                 "attempt is the number of the one that has just failed, from 1");
   }
   const auto read_into = [&](const char* key, Duration& target) {
-    if (const auto field = fields.find(key)) target = read_milliseconds(*field, report).value_or(Duration{0});
+    if (const auto field = fields.find_given(key)) target = read_milliseconds(*field, report).value_or(Duration{0});
   };
   read_into("elapsed_ms", question.history.elapsed);
   read_into("waited_ms", question.history.waited);
   read_into("previous_delay_ms", question.history.previous_delay);
-  if (const auto field = fields.find("circuit_open")) question.history.circuit_open = text::read_boolean(*field, report).value_or(false);
-  if (const auto field = fields.find("canceled")) question.history.canceled = text::read_boolean(*field, report).value_or(false);
-  if (const auto field = fields.find("failure")) {
+  if (const auto field = fields.find_given("circuit_open"))
+    question.history.circuit_open = text::read_boolean(*field, report).value_or(false);
+  if (const auto field = fields.find_given("canceled"))
+    question.history.canceled = text::read_boolean(*field, report).value_or(false);
+  if (const auto field = fields.find_given("failure")) {
     text::Fields inside{*field->node, "failure", report};
     read_failure_fields(inside, question.failure, report);
     if (inside.is_map()) inside.finish();
@@ -59,11 +63,24 @@ std::string retry_reason(const Policy& policy, const Decision& decision) {
   return policy.stops_on_class ? std::string{name_of(decision.failure_class)} : "every_error";
 }
 
+std::string retry_sentence(const Decision& decision, const std::string& reason) {
+  const DelayRange& range = decision.range;
+  const std::string between =
+      range.min == range.max
+          ? ""
+          : fmt::format("; between {} and {}", text::format_duration(range.min), text::format_duration(range.max));
+  return fmt::format("retry in {} ({}{}{})\n", text::rough_duration(decision.delay), reason, between,
+                     decision.floored ? "; as asked for by Retry-After" : "");
+}
+
 std::string stop_detail(const Policy& policy, const Question& question, const Decision& decision) {
   switch (decision.reason) {
     case StopReason::permanent:
-      if (decision.rule >= 0) return fmt::format("{} is never retried", (*policy.never_on)[static_cast<std::size_t>(decision.rule)].text);
-      return question.failure.permanent.value_or(false) ? "the handler said so" : fmt::format("its class is {}", name_of(decision.failure_class));
+      if (decision.rule >= 0)
+        return fmt::format("{} is never retried", (*policy.never_on)[static_cast<std::size_t>(decision.rule)].text);
+      return question.failure.permanent.value_or(false)
+                 ? "the handler said so"
+                 : fmt::format("its class is {}", name_of(decision.failure_class));
     case StopReason::not_listed:
       return "nothing in the list of what to retry matches";
     case StopReason::no_verdict:
@@ -71,11 +88,13 @@ std::string stop_detail(const Policy& policy, const Question& question, const De
     case StopReason::attempts:
       return fmt::format("attempt {} of {}", question.history.attempt, *policy.max_attempts);
     case StopReason::deadline:
-      return fmt::format("{} elapsed and a wait of {} reach the limit of {}", text::rough_duration(question.history.elapsed),
-                         text::rough_duration(decision.delay), text::format_duration(*policy.max_elapsed));
+      return fmt::format("{} elapsed and a wait of {} reach the limit of {}",
+                         text::rough_duration(question.history.elapsed), text::rough_duration(decision.delay),
+                         text::format_duration(*policy.max_elapsed));
     case StopReason::budget:
-      return fmt::format("{} waited and a wait of {} pass the budget of {}", text::rough_duration(question.history.waited),
-                         text::rough_duration(decision.delay), text::format_duration(*policy.retry_budget));
+      return fmt::format("{} waited and a wait of {} pass the budget of {}",
+                         text::rough_duration(question.history.waited), text::rough_duration(decision.delay),
+                         text::format_duration(*policy.retry_budget));
     case StopReason::circuit_open:
       return "the circuit breaker is open";
     case StopReason::canceled:
@@ -89,7 +108,8 @@ std::string stop_detail(const Policy& policy, const Question& question, const De
 }  // namespace
 
 int policy_decide(const PolicyDecideOptions& options) {
-  if (options.policy.file == "-") return usage_error("policy decide: standard input holds the failure, so the policy must be a file");
+  if (options.policy.file == "-")
+    return usage_error("policy decide: standard input holds the failure, so the policy must be a file");
   const auto policy = load_policy(options.policy, Warnings::hide);
   if (!policy) return policy.error();
   const auto question = read_question();
@@ -99,10 +119,7 @@ int policy_decide(const PolicyDecideOptions& options) {
   const std::string reason = decision.retry ? retry_reason(*policy, decision) : std::string{name_of(decision.reason)};
   const std::string detail = decision.retry ? "" : stop_detail(*policy, *question, decision);
   if (!options.json) {
-    print(decision.retry ? fmt::format("retry in {} ({}; between {} and {}{})\n", text::rough_duration(decision.delay), reason,
-                                       text::format_duration(decision.range.min), text::format_duration(decision.range.max),
-                                       decision.floored ? "; as asked for by Retry-After" : "")
-                         : fmt::format("stop: {} ({})\n", reason, detail));
+    print(decision.retry ? retry_sentence(decision, reason) : fmt::format("stop: {} ({})\n", reason, detail));
     return exit_done;
   }
   text::Value answer = text::Value::map();

@@ -46,14 +46,17 @@ bool locale_is_utf8() {
   return false;
 }
 
-double share_of(Duration part, Duration whole) { return static_cast<double>(part.count()) / static_cast<double>(whole.count()); }
+double share_of(Duration part, Duration whole) {
+  return static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
 
 // Solid for the part that is always waited, light for where the draw may fall.
 std::string bar(const DelayRange& range, Duration longest) {
   constexpr double width = 40;
   const bool utf8 = locale_is_utf8();
   const auto certain = static_cast<int>(share_of(range.min, longest) * width + 0.5);
-  const auto possible = std::max(static_cast<int>(share_of(range.max, longest) * width + 0.5), range.max > Duration{0} ? 1 : 0);
+  const auto possible =
+      std::max(static_cast<int>(share_of(range.max, longest) * width + 0.5), range.max > Duration{0} ? 1 : 0);
   std::string drawn;
   for (int column = 0; column < possible; ++column) {
     const bool solid = column < certain || range.min == range.max;
@@ -67,9 +70,11 @@ void print_text(const Schedule& plan, std::uint64_t failures) {
   if (!plan.retries.empty()) print(fmt::format("{:>5}  {:>9}  {:>21}\n", "retry", "wait", "between"));
   for (std::size_t index = 0; index < std::min(plan.retries.size(), rows_max); ++index) {
     const DelayRange& range = plan.retries[index];
-    const std::string between =
-        range.min == range.max ? "exactly" : fmt::format("{} and {}", rough_duration(range.min), rough_duration(range.max));
-    print(fmt::format("{:>5}  {:>9}  {:>21}  {}\n", index + 1, rough_duration(range.nominal), between, bar(range, longest)));
+    const std::string between = range.min == range.max
+                                    ? "exactly"
+                                    : fmt::format("{} and {}", rough_duration(range.min), rough_duration(range.max));
+    print(fmt::format("{:>5}  {:>9}  {:>21}  {}\n", index + 1, rough_duration(range.nominal), between,
+                      bar(range, longest)));
   }
   if (plan.retries.size() > rows_max) print(fmt::format("  … {} more\n", plan.retries.size() - rows_max));
   if (!plan.retries.empty()) {
@@ -111,22 +116,29 @@ void print_svg(const Schedule& plan, std::uint64_t failures) {
   const std::size_t rows = std::min(plan.retries.size(), rows_max);
   const int height = 70 + static_cast<int>(rows) * row_height;
   const Duration longest = longest_wait(plan);
-  print(fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"system-ui, sans-serif\" font-size=\"13\" "
-                    "role=\"img\" aria-label=\"Waits before each retry\">\n",
-                    left + chart_width + right, height));
-  print("<style>text{fill:#24292f}.may{fill:#9ec5fe}.must{fill:#0b5ed7}"
-        "@media (prefers-color-scheme:dark){text{fill:#e6edf3}.may{fill:#2b4a78}.must{fill:#6ea8fe}}</style>\n");
+  print(
+      fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"system-ui, "
+                  "sans-serif\" font-size=\"13\" "
+                  "role=\"img\" aria-label=\"Waits before each retry\">\n",
+                  left + chart_width + right, height));
+  print(
+      "<style>text{fill:#24292f}.may{fill:#9ec5fe}.must{fill:#0b5ed7}"
+      "@media (prefers-color-scheme:dark){text{fill:#e6edf3}.may{fill:#2b4a78}.must{fill:#6ea8fe}}</style>\n");
   print("<text x=\"10\" y=\"24\" font-weight=\"600\">Waits before each retry</text>\n");
   for (std::size_t index = 0; index < rows; ++index) {
     const DelayRange& range = plan.retries[index];
     const int y = 40 + static_cast<int>(index) * row_height;
     const int certain = static_cast<int>(share_of(range.min, longest) * chart_width);
     const int possible = std::max(1, static_cast<int>(share_of(range.max, longest) * chart_width));
-    const std::string label = range.min == range.max ? rough_duration(range.nominal)
-                                                     : fmt::format("{} – {}", rough_duration(range.min), rough_duration(range.max));
+    const std::string label = range.min == range.max
+                                  ? rough_duration(range.nominal)
+                                  : fmt::format("{} – {}", rough_duration(range.min), rough_duration(range.max));
     print(fmt::format("<text x=\"10\" y=\"{}\">retry {}</text>", y + 15, index + 1));
-    print(fmt::format("<rect class=\"may\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" rx=\"3\"/>", left, y, possible));
-    if (certain > 0) print(fmt::format("<rect class=\"must\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" rx=\"3\"/>", left, y, certain));
+    print(
+        fmt::format("<rect class=\"may\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" rx=\"3\"/>", left, y, possible));
+    if (certain > 0)
+      print(fmt::format("<rect class=\"must\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" rx=\"3\"/>", left, y,
+                        certain));
     print(fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", left + possible + 8, y + 14, label));
   }
   print(fmt::format("<text x=\"10\" y=\"{}\">{}</text>\n</svg>\n", height - 12, stop_sentence(plan, failures)));

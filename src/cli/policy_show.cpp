@@ -22,7 +22,8 @@ int show_in(Dialect to, const Policy& policy, const PolicyShowOptions& options, 
   const WrittenPolicy written = write_policy(policy, to, format);
   if (!written.losses.empty()) {
     const std::string_view severity = options.lossy ? "warning" : "error";
-    print_error(fmt::format("{}: {}: the {} dialect cannot say:\n", options.policy.file == "-" ? "<stdin>" : options.policy.file, severity, name_of(to)));
+    print_error(fmt::format("{}: {}: the {} dialect cannot say:\n",
+                            options.policy.file == "-" ? "<stdin>" : options.policy.file, severity, name_of(to)));
     for (const std::string& loss : written.losses) print_error(fmt::format("  - {}\n", loss));
     if (!options.lossy) {
       print_error("  = use --lossy to write the rest\n");

@@ -12,18 +12,21 @@ namespace {
 
 Classification found(FailureClass failure_class, FailureKind kind, std::string_view rule,
                      std::optional<int> number = std::nullopt) noexcept {
-  return {failure_class, kind, is_retryable(failure_class), true, rule, number, -1};
+  return {failure_class, kind, is_retryable(failure_class), true, rule, number, false, -1};
 }
 
 Classification transient(FailureKind kind, std::string_view rule, std::optional<int> number = std::nullopt) noexcept {
   return found(FailureClass::transient, kind, rule, number);
 }
 
-Classification deterministic(FailureKind kind, std::string_view rule, std::optional<int> number = std::nullopt) noexcept {
+Classification deterministic(FailureKind kind, std::string_view rule,
+                             std::optional<int> number = std::nullopt) noexcept {
   return found(FailureClass::deterministic, kind, rule, number);
 }
 
 using Finding = std::optional<Classification>;
+
+constexpr int shell_signal_base = 128;  // a shell reports a child killed by signal n as 128 + n
 
 Finding by_handler(const Evidence& evidence) noexcept {
   const bool permanent = evidence.permanent.value_or(false);
@@ -34,17 +37,19 @@ Finding by_handler(const Evidence& evidence) noexcept {
   return result;
 }
 
-// What we did to the attempt ourselves is known before any code is read.
+// What we did to the attempt or saw of it ourselves is known before any code is read.
 Finding by_our_doing(const Evidence& evidence) noexcept {
   if (evidence.timed_out) return transient(FailureKind::timeout, "timed out");
   if (evidence.stalled) return transient(FailureKind::stalled, "stalled");
   if (evidence.worker_lost) return transient(FailureKind::worker_lost, "worker lost");
+  if (evidence.dns_error) return transient(FailureKind::none, "dns");
   return std::nullopt;
 }
 
 Finding by_spawn_error(std::string_view name) noexcept {
   if (name.empty()) return std::nullopt;
-  if (name == "ENOENT" || name == "EACCES" || name == "ENOEXEC") return deterministic(FailureKind::not_found, "spawn error");
+  if (name == "ENOENT" || name == "EACCES" || name == "ENOEXEC")
+    return deterministic(FailureKind::not_found, "spawn error");
   return transient(FailureKind::none, "spawn error");
 }
 
@@ -63,7 +68,6 @@ Classification by_signal(int number) noexcept {
 
 // The exit codes that speak for themselves; any other leaves the word to weaker evidence.
 Finding by_exit_code(int code) noexcept {
-  constexpr int shell_signal_base = 128;
   constexpr int signals_max = 64;
   switch (code) {
     case 75:
@@ -110,15 +114,19 @@ Finding by_http_status(int status) noexcept {
   }
 }
 
+// Walks up from the type to the first family that says something.
 Finding by_type(std::string_view type) noexcept {
   if (type.empty()) return std::nullopt;
   const TypeTree& tree = TypeTree::builtin();
-  if (tree.is_a(type, "TimeoutError")) return transient(FailureKind::timeout, "type");
-  if (tree.is_a(type, "ConnectionError")) return transient(FailureKind::none, "type");
-  if (tree.is_a(type, "PermissionError")) return deterministic(FailureKind::auth, "type");
-  if (tree.is_a(type, "FileNotFoundError")) return deterministic(FailureKind::not_found, "type");
-  for (const std::string_view family : {"ValueError", "TypeError", "LookupError"}) {
-    if (tree.is_a(type, family)) return deterministic(FailureKind::invalid_input, "type");
+  if (const auto dot = type.rfind('.'); dot != std::string_view::npos) type.remove_prefix(dot + 1);
+  for (; type != "Exception"; type = tree.parent_of(type)) {
+    if (type == "TimeoutError") return transient(FailureKind::timeout, "type");
+    if (type == "ConnectionError") return transient(FailureKind::none, "type");
+    if (type == "PermissionError") return deterministic(FailureKind::auth, "type");
+    if (type == "FileNotFoundError") return deterministic(FailureKind::not_found, "type");
+    if (type == "ValueError" || type == "TypeError" || type == "LookupError") {
+      return deterministic(FailureKind::invalid_input, "type");
+    }
   }
   return std::nullopt;
 }
@@ -175,7 +183,9 @@ Finding by_text(std::string_view message, bool failed_exit) noexcept {
   for (const Phrase& phrase : phrases) {
     if (!words::contains(message, phrase.text)) continue;
     if (phrase.only_with_failure && !failed_exit && !words::reports_failure(message)) continue;
-    return found(phrase.failure_class, phrase.kind, phrase.text);
+    Classification result = found(phrase.failure_class, phrase.kind, phrase.text);
+    result.by_text = true;
+    return result;
   }
   return std::nullopt;
 }
@@ -183,7 +193,8 @@ Finding by_text(std::string_view message, bool failed_exit) noexcept {
 bool speaks_of_success_only(const Evidence& evidence) noexcept {
   const bool exit_ok = evidence.exit_code == 0;
   const bool http_ok = evidence.http_status && *evidence.http_status < 300;
-  return (exit_ok || http_ok) && evidence.exit_code.value_or(0) == 0 && evidence.type.empty() && evidence.message.empty();
+  return (exit_ok || http_ok) && evidence.exit_code.value_or(0) == 0 && evidence.type.empty() &&
+         evidence.message.empty();
 }
 
 Classification by_built_in_rules(const Evidence& evidence) noexcept {
@@ -198,17 +209,18 @@ Classification by_built_in_rules(const Evidence& evidence) noexcept {
     if (const Finding http = by_http_status(*evidence.http_status)) return *http;
   }
   if (evidence.schema_failed) return found(FailureClass::contract_failure, FailureKind::none, "schema");
-  if (evidence.dns_error) return transient(FailureKind::none, "dns");
   if (const Finding type = by_type(evidence.type)) return *type;
   if (const Finding text = by_text(evidence.message, failed_exit)) return *text;
-  if (evidence.test_step && failed_exit) return found(FailureClass::test_failure, FailureKind::none, "test step exit", evidence.exit_code);
+  if (evidence.test_step && failed_exit)
+    return found(FailureClass::test_failure, FailureKind::none, "test step exit", evidence.exit_code);
   if (speaks_of_success_only(evidence)) {
     Classification success = transient(FailureKind::none, "success");
     success.failed = false;
     success.retryable = false;
     return success;
   }
-  return failed_exit ? transient(FailureKind::none, "exit", evidence.exit_code) : transient(FailureKind::none, "nothing known");
+  return failed_exit ? transient(FailureKind::none, "exit", evidence.exit_code)
+                     : transient(FailureKind::none, "nothing known");
 }
 
 Finding by_user_rules(const Evidence& evidence, std::span<const ClassifyRule> rules, const Classification& built_in) {
@@ -247,7 +259,8 @@ Evidence evidence_of(const Failure& failure) noexcept {
 Classification classify(const Evidence& evidence, std::span<const ClassifyRule> rules) {
   if (const Finding told = by_handler(evidence)) return *told;
   if (evidence.canceled) return found(FailureClass::canceled, FailureKind::none, "canceled");
-  if (evidence.kind != FailureKind::none) return found(class_of(evidence.kind), evidence.kind, "the handler named the kind");
+  if (evidence.kind != FailureKind::none)
+    return found(class_of(evidence.kind), evidence.kind, "the handler named the kind");
   const Classification built_in = by_built_in_rules(evidence);
   if (!rules.empty()) {
     if (const Finding chosen = by_user_rules(evidence, rules, built_in)) return *chosen;
@@ -255,20 +268,22 @@ Classification classify(const Evidence& evidence, std::span<const ClassifyRule> 
   return built_in;
 }
 
-std::string describe_rule(const Classification& classification, std::span<const ClassifyRule> rules) {
+std::string describe_rule(const Classification& classification, const Evidence& evidence,
+                          std::span<const ClassifyRule> rules) {
   if (classification.user_rule >= 0 && static_cast<std::size_t>(classification.user_rule) < rules.size()) {
     const auto index = static_cast<std::size_t>(classification.user_rule);
     return "rule " + std::to_string(index + 1) + ": " + rules[index].when.text;
   }
-  for (const Phrase& phrase : phrases) {
-    if (phrase.text == classification.rule) return "text \"" + std::string{phrase.text} + "\"";
-  }
-  std::string text{classification.rule};
-  if (!classification.number) return text;
-  if (text == "signal" && !signal_name(*classification.number).empty()) {
-    return text + " " + std::string{signal_name(*classification.number)};
-  }
-  return text + " " + std::to_string(*classification.number);
+  const std::string rule{classification.rule};
+  if (classification.by_text) return "text \"" + rule + "\"";
+  if (rule == "type") return rule + " " + std::string{evidence.type};
+  if (rule == "spawn error") return rule + " " + std::string{evidence.spawn_error};
+  if (!classification.number) return rule;
+  const int number = *classification.number;
+  const std::string signal{signal_name(rule == "exit" ? number - shell_signal_base : number)};
+  if (rule == "signal" && !signal.empty()) return rule + " " + signal;
+  const std::string explained = rule == "exit" && !signal.empty() ? " (" + signal + ")" : "";
+  return rule + " " + std::to_string(number) + explained;
 }
 
 }  // namespace reprise

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int32_t no_rule = -1;
 
-std::int32_t first_match(const FailureRules& rules, const Policy& policy, const Failure& failure, const Decision& judged,
-                         FailureKind kind) {
+std::int32_t first_match(const FailureRules& rules, const Policy& policy, const Failure& failure,
+                         const Decision& judged, FailureKind kind) {
   for (std::size_t index = 0; index < rules.size(); ++index) {
     if (matches(rules[index], policy, failure, judged.failure_class, kind)) return static_cast<std::int32_t>(index);
   }
@@ -29,7 +29,8 @@ FailureKind kind_within(FailureClass failure_class, const Failure& failure) {
 }
 
 bool names_a_kind(const std::optional<FailureRules>& rules) noexcept {
-  return rules && std::ranges::any_of(*rules, [](const FailureRule& rule) { return rule.what == FailureRule::What::kind; });
+  return rules &&
+         std::ranges::any_of(*rules, [](const FailureRule& rule) { return rule.what == FailureRule::What::kind; });
 }
 
 // Rules 1 to 3: may this failure be retried at all? Fills in class, rule and, when the answer is no, the reason.
@@ -75,8 +76,8 @@ void judge_failure(const Policy& policy, const History& history, const Failure& 
 enum class Judge : bool { by_draw, by_nominal };
 
 // Rules 5 to 8: attempts, deadline, budget, and otherwise the delay.
-void weigh_limits(const Policy& policy, const History& history, std::optional<Duration> floor, Judge judge, Random& random,
-                  Decision& decision) {
+void weigh_limits(const Policy& policy, const History& history, std::optional<Duration> floor, Judge judge,
+                  Random& random, Decision& decision) {
   if (policy.max_attempts && history.attempt >= *policy.max_attempts) {
     decision.reason = StopReason::attempts;
     return;

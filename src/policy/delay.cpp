@@ -81,7 +81,8 @@ DelayRange with_jitter(const Policy& policy, std::int64_t nominal) noexcept {
     case Jitter::equal:
       return {Duration{nominal}, Duration{nominal / 2}, Duration{nominal}};
     case Jitter::ratio: {
-      const std::int64_t spread = std::min(nominal, saturating_scale(nominal, policy.jitter_ratio));  // rounding never passes it
+      const std::int64_t spread =
+          std::min(nominal, saturating_scale(nominal, policy.jitter_ratio));  // rounding never passes it
       return {Duration{nominal}, Duration{nominal - spread}, Duration{saturating_add(nominal, spread)}};
     }
   }
@@ -94,7 +95,7 @@ DelayRange delay_range(const Policy& policy, std::uint64_t retry, Duration previ
   const std::int64_t cap = policy.max ? policy.max->count() : longest;
   if (policy.backoff == Backoff::decorrelated) {
     const std::int64_t initial = policy.initial.count();
-    const std::int64_t before = previous.count() > 0 ? previous.count() : initial;
+    const std::int64_t before = retry > 1 && previous.count() > 0 ? previous.count() : initial;
     const std::int64_t low = std::min(initial, cap);
     const std::int64_t high = std::min(std::max(initial, saturating_multiply(before, 3)), cap);
     return {Duration{low + (high - low) / 2}, Duration{low}, Duration{high}};

@@ -52,7 +52,9 @@ std::size_t match_shape(std::string_view text, std::string_view shape) noexcept 
   return shape.size();
 }
 
-bool is_fraction_or_zone(char c) noexcept { return is_digit(c) || c == '.' || c == ',' || c == '+' || c == ':' || c == 'Z'; }
+bool is_fraction_or_zone(char c) noexcept {
+  return is_digit(c) || c == '.' || c == ',' || c == '+' || c == ':' || c == 'Z';
+}
 
 // 2026-03-01T10:20:30.123Z, 2026/03/01 10:20:30, 10:20:30.5, 2026-03-01
 Piece timestamp(std::string_view text) noexcept {
@@ -100,14 +102,15 @@ Piece temporary_path(std::string_view text) noexcept {
 
 // 1.5s, 300ms, 1h30m, 12 seconds
 Piece duration(std::string_view text) noexcept {
-  constexpr std::array<std::string_view, 18> units{"milliseconds", "millisecond", "microseconds", "nanoseconds", "seconds", "second",
-                                                   "minutes",      "minute",      "hours",        "hour",        "secs",    "ms",
-                                                   "us",           "ns",          "s",            "m",           "h",       "d"};
+  constexpr std::array<std::string_view, 18> units{
+      "milliseconds", "millisecond", "microseconds", "nanoseconds", "seconds", "second", "minutes", "minute", "hours",
+      "hour",         "secs",        "ms",           "us",          "ns",      "s",      "m",       "h",      "d"};
   std::size_t length = 0;
   for (;;) {
     std::size_t at = length + count_while(text.substr(length), is_digit);
     if (at == length) break;
-    if (at + 1 < text.size() && text[at] == '.' && is_digit(text[at + 1])) at += 1 + count_while(text.substr(at + 1), is_digit);
+    if (at + 1 < text.size() && text[at] == '.' && is_digit(text[at + 1]))
+      at += 1 + count_while(text.substr(at + 1), is_digit);
     std::size_t unit_at = at;
     if (unit_at < text.size() && text[unit_at] == ' ') ++unit_at;
     const auto unit = std::ranges::find_if(units, [&](std::string_view name) {
@@ -152,7 +155,8 @@ Piece varying_piece(std::string_view message, std::size_t at) noexcept {
   return {};
 }
 
-void mix(std::uint64_t& hash, std::string_view bytes) noexcept {  // FNV-1a, with an end mark so that fields cannot run together
+void mix(std::uint64_t& hash,
+         std::string_view bytes) noexcept {  // FNV-1a, with an end mark so that fields cannot run together
   for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001B3ULL;
   hash = (hash ^ 0xFFU) * 0x100000001B3ULL;
 }

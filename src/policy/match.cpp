@@ -12,9 +12,12 @@ const TypeTree& types_of(const Policy& policy) noexcept {
   return policy.types != nullptr ? *policy.types : TypeTree::builtin();
 }
 
-bool in_range(const std::optional<int>& value, int low, int high) noexcept { return value && *value >= low && *value <= high; }
+bool in_range(const std::optional<int>& value, int low, int high) noexcept {
+  return value && *value >= low && *value <= high;
+}
 
-bool is_any_of(const Policy& policy, std::string_view type, std::initializer_list<std::string_view> ancestors) noexcept {
+bool is_any_of(const Policy& policy, std::string_view type,
+               std::initializer_list<std::string_view> ancestors) noexcept {
   for (const std::string_view ancestor : ancestors) {
     if (types_of(policy).is_a(type, ancestor)) return true;
   }
@@ -56,12 +59,14 @@ bool matches(const FailureRule& rule, const Policy& policy, const Failure& failu
     case FailureRule::What::kind:
       return rule.low == static_cast<int>(kind);
     case FailureRule::What::type:
-      return policy.match == Matching::exact ? failure.type == rule.text : types_of(policy).is_a(failure.type, rule.text);
+      return policy.match == Matching::exact ? failure.type == rule.text
+                                             : types_of(policy).is_a(failure.type, rule.text);
     case FailureRule::What::exit_code:
       return in_range(failure.exit_code, rule.low, rule.high);
     case FailureRule::What::signal:
       // A shell reports a child killed by signal n as exit code 128 + n.
-      return in_range(failure.signal, rule.low, rule.high) || in_range(failure.exit_code, 128 + rule.low, 128 + rule.high);
+      return in_range(failure.signal, rule.low, rule.high) ||
+             in_range(failure.exit_code, 128 + rule.low, 128 + rule.high);
     case FailureRule::What::http_status:
       return in_range(failure.http_status, rule.low, rule.high);
     case FailureRule::What::message:

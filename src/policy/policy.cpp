@@ -14,7 +14,8 @@ std::string_view name_in(const std::array<std::string_view, Count>& names, Enum 
 }  // namespace
 
 std::string_view name_of(Backoff backoff) noexcept {
-  static constexpr std::array<std::string_view, 6> names{"constant", "linear", "exponential", "fibonacci", "list", "decorrelated"};
+  static constexpr std::array<std::string_view, 6> names{"constant",  "linear", "exponential",
+                                                         "fibonacci", "list",   "decorrelated"};
   return name_in(names, backoff);
 }
 
@@ -31,8 +32,8 @@ std::string_view name_of(ErrorCategory category) noexcept {
 }
 
 std::string_view name_of(StopReason reason) noexcept {
-  static constexpr std::array<std::string_view, 9> names{"none",         "canceled", "permanent", "not_listed", "no_verdict",
-                                                         "circuit_open", "attempts", "deadline",  "budget"};
+  static constexpr std::array<std::string_view, 9> names{
+      "none", "canceled", "permanent", "not_listed", "no_verdict", "circuit_open", "attempts", "deadline", "budget"};
   return name_in(names, reason);
 }
 

@@ -90,7 +90,14 @@ DateReader& read_time(DateReader& reader, DateTime& at) noexcept {
 std::optional<DateTime> imf_fixdate(std::string_view text) noexcept {
   DateTime at;
   DateReader reader{text};
-  reader.letters().literal(", ").digits(2, at.day).literal(" ").month(at.month).literal(" ").digits(4, at.year).literal(" ");
+  reader.letters()
+      .literal(", ")
+      .digits(2, at.day)
+      .literal(" ")
+      .month(at.month)
+      .literal(" ")
+      .digits(4, at.year)
+      .literal(" ");
   return read_time(reader, at).literal(" GMT").at_end() ? std::optional{at} : std::nullopt;
 }
 
@@ -98,7 +105,14 @@ std::optional<DateTime> imf_fixdate(std::string_view text) noexcept {
 std::optional<DateTime> rfc850_date(std::string_view text, std::chrono::sys_seconds now) noexcept {
   DateTime at;
   DateReader reader{text};
-  reader.letters().literal(", ").digits(2, at.day).literal("-").month(at.month).literal("-").digits(2, at.year).literal(" ");
+  reader.letters()
+      .literal(", ")
+      .digits(2, at.day)
+      .literal("-")
+      .month(at.month)
+      .literal("-")
+      .digits(2, at.year)
+      .literal(" ");
   if (!read_time(reader, at).literal(" GMT").at_end()) return std::nullopt;
   const std::chrono::year_month_day today{std::chrono::floor<std::chrono::days>(now)};
   const int this_year = static_cast<int>(today.year());

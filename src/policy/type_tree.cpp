@@ -54,8 +54,10 @@ void TypeTree::add(std::string type, std::string parent) {
 }
 
 std::string_view TypeTree::parent_of(std::string_view type) const noexcept {
+  type = last_part(type);
   // The latest addition wins, so a user may also hang a built-in type somewhere else.
-  const auto added = std::find_if(added_.rbegin(), added_.rend(), [&](const Entry& entry) { return entry.type == type; });
+  const auto added =
+      std::find_if(added_.rbegin(), added_.rend(), [&](const Entry& entry) { return entry.type == type; });
   if (added != added_.rend()) return added->parent;
   const auto known = std::ranges::lower_bound(builtin_types, type, {}, [](const auto& entry) { return entry.first; });
   return known != builtin_types.end() && known->first == type ? known->second : root;

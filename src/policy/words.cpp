@@ -23,7 +23,8 @@ bool stands_alone(std::string_view message, std::size_t begin, std::size_t lengt
 std::size_t find(std::string_view message, std::string_view phrase, std::size_t from = 0) noexcept {
   for (std::size_t at = from; at + phrase.size() <= message.size(); ++at) {
     if (lower(message[at]) != phrase.front()) continue;
-    if (equal_ignoring_case(message.substr(at, phrase.size()), phrase) && stands_alone(message, at, phrase.size())) return at;
+    if (equal_ignoring_case(message.substr(at, phrase.size()), phrase) && stands_alone(message, at, phrase.size()))
+      return at;
   }
   return std::string_view::npos;
 }

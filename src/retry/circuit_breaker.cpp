@@ -39,7 +39,9 @@ constexpr std::uint64_t entering(State state, std::uint64_t from) noexcept {
   return (static_cast<std::uint64_t>(state) << 62U) | (epoch << 48U) | empty_window;
 }
 
-constexpr std::uint32_t samples_in(std::uint32_t window) noexcept { return static_cast<std::uint32_t>(std::bit_width(window)) - 1; }
+constexpr std::uint32_t samples_in(std::uint32_t window) noexcept {
+  return static_cast<std::uint32_t>(std::bit_width(window)) - 1;
+}
 
 // The newest `count` outcomes; count <= 31.
 constexpr std::uint32_t newest(std::uint32_t window, std::uint32_t count) noexcept {
@@ -65,7 +67,10 @@ CircuitBreakerSettings clamped(CircuitBreakerSettings settings) noexcept {
 }  // namespace
 
 CircuitBreaker::CircuitBreaker(const CircuitBreakerSettings& settings, Env* env) noexcept
-    : settings_{clamped(settings)}, env_{env != nullptr ? env : &system_env()}, word_{empty_window}, open_until_{INT64_MIN} {}
+    : settings_{clamped(settings)},
+      env_{env != nullptr ? env : &system_env()},
+      word_{empty_window},
+      open_until_{INT64_MIN} {}
 
 std::optional<CircuitBreaker::Permit> CircuitBreaker::try_acquire() noexcept {
   std::uint64_t word = word_.load(std::memory_order_acquire);
@@ -108,7 +113,8 @@ void CircuitBreaker::report(std::uint64_t epoch, bool ok) noexcept {
 void CircuitBreaker::abandon(std::uint64_t epoch) noexcept {
   std::uint64_t word = word_.load(std::memory_order_acquire);
   while (state_of(word) == State::half_open && epoch_of(word) == epoch && in_flight_of(word) > 0) {
-    if (word_.compare_exchange_weak(word, word - one_in_flight, std::memory_order_acq_rel, std::memory_order_acquire)) return;
+    if (word_.compare_exchange_weak(word, word - one_in_flight, std::memory_order_acq_rel, std::memory_order_acquire))
+      return;
   }
 }
 
@@ -146,7 +152,8 @@ void CircuitBreaker::raise_open_until() noexcept {
   const std::int64_t span = settings_.open_for.count();
   const std::int64_t until = now > 0 && span > INT64_MAX - now ? INT64_MAX : now + span;
   std::int64_t known = open_until_.load(std::memory_order_relaxed);
-  while (known < until && !open_until_.compare_exchange_weak(known, until, std::memory_order_release, std::memory_order_relaxed)) {
+  while (known < until &&
+         !open_until_.compare_exchange_weak(known, until, std::memory_order_release, std::memory_order_relaxed)) {
   }
 }
 
@@ -156,9 +163,12 @@ bool CircuitBreaker::is_due() const noexcept {
 
 std::string_view name_of(CircuitBreaker::State state) noexcept {
   switch (state) {
-    case CircuitBreaker::State::closed: return "closed";
-    case CircuitBreaker::State::open: return "open";
-    case CircuitBreaker::State::half_open: return "half_open";
+    case CircuitBreaker::State::closed:
+      return "closed";
+    case CircuitBreaker::State::open:
+      return "open";
+    case CircuitBreaker::State::half_open:
+      return "half_open";
   }
   return "closed";
 }

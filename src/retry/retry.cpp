@@ -12,7 +12,9 @@ namespace {
 
 using TimePoint = Env::TimePoint;
 
-TimePoint later(TimePoint start, Duration span) noexcept { return TimePoint{saturating_sum(start.time_since_epoch(), span)}; }
+TimePoint later(TimePoint start, Duration span) noexcept {
+  return TimePoint{saturating_sum(start.time_since_epoch(), span)};
+}
 
 Duration since(TimePoint start, TimePoint now) noexcept {
   std::int64_t span = 0;
@@ -44,17 +46,23 @@ bool was_throttled(const Failure& failure) {
 
 std::string_view why_not_started(StopReason reason) noexcept {
   switch (reason) {
-    case StopReason::canceled: return "canceled before the first attempt";
-    case StopReason::deadline: return "the time was over before the first attempt";
-    default: return "the circuit breaker is open";
+    case StopReason::canceled:
+      return "canceled before the first attempt";
+    case StopReason::deadline:
+      return "the time was over before the first attempt";
+    default:
+      return "the circuit breaker is open";
   }
 }
 
 std::string_view type_of_refusal(StopReason reason) noexcept {
   switch (reason) {
-    case StopReason::canceled: return "CanceledError";
-    case StopReason::deadline: return "TimeoutError";
-    default: return "CircuitOpenError";
+    case StopReason::canceled:
+      return "CanceledError";
+    case StopReason::deadline:
+      return "TimeoutError";
+    default:
+      return "CircuitOpenError";
   }
 }
 
@@ -347,7 +355,8 @@ const std::stop_token& Attempt::stop_token() const noexcept { return run_.stop()
 std::string RetryError::describe() const {
   std::string text = "gave up before the first attempt";
   if (attempts > 0) {
-    text = "gave up after " + std::to_string(attempts) + (attempts == 1 ? " attempt in " : " attempts in ") + rounded(elapsed);
+    text = "gave up after " + std::to_string(attempts) + (attempts == 1 ? " attempt in " : " attempts in ") +
+           rounded(elapsed);
   }
   text.append(" (").append(name_of(reason)).append(")");
   if (!last.type.empty()) text.append(": ").append(last.type);
@@ -357,11 +366,16 @@ std::string RetryError::describe() const {
 
 std::string_view name_of(RetryEvent::What what) noexcept {
   switch (what) {
-    case RetryEvent::What::started: return "started";
-    case RetryEvent::What::failed: return "failed";
-    case RetryEvent::What::retrying: return "retrying";
-    case RetryEvent::What::completed: return "completed";
-    case RetryEvent::What::interrupted: return "interrupted";
+    case RetryEvent::What::started:
+      return "started";
+    case RetryEvent::What::failed:
+      return "failed";
+    case RetryEvent::What::retrying:
+      return "retrying";
+    case RetryEvent::What::completed:
+      return "completed";
+    case RetryEvent::What::interrupted:
+      return "interrupted";
   }
   return "started";
 }

@@ -28,7 +28,8 @@ std::string name_of_thrown_type() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) return "something";  // thrown by another language
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name{abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), &std::free};
+  const std::unique_ptr<char, decltype(&std::free)> name{abi::__cxa_demangle(type->name(), nullptr, nullptr, &status),
+                                                         &std::free};
   return status == 0 ? name.get() : type->name();
 }
 

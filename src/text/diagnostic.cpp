@@ -14,8 +14,8 @@ constexpr std::size_t shown_max = 50;  // a page of mistakes is enough to start 
 std::string_view name_of(Severity severity) noexcept { return severity == Severity::error ? "error" : "warning"; }
 
 void render_one(const Diagnostic& diagnostic, std::string& out) {
-  out += fmt::format("{}:{}:{}: {}: {}\n", diagnostic.file, diagnostic.line, diagnostic.column, name_of(diagnostic.severity),
-                     diagnostic.message);
+  out += fmt::format("{}:{}:{}: {}: {}\n", diagnostic.file, diagnostic.line, diagnostic.column,
+                     name_of(diagnostic.severity), diagnostic.message);
   if (!diagnostic.source_line.empty()) {
     const std::string number = std::to_string(diagnostic.line);
     const std::string margin(number.size(), ' ');
@@ -30,7 +30,8 @@ void render_one(const Diagnostic& diagnostic, std::string& out) {
 
 std::string render(std::span<const Diagnostic> diagnostics) {
   std::string out;
-  for (const Diagnostic& diagnostic : diagnostics.first(std::min(diagnostics.size(), shown_max))) render_one(diagnostic, out);
+  for (const Diagnostic& diagnostic : diagnostics.first(std::min(diagnostics.size(), shown_max)))
+    render_one(diagnostic, out);
   if (diagnostics.size() > shown_max) out += fmt::format("… and {} more\n", diagnostics.size() - shown_max);
   return out;
 }

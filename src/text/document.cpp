@@ -15,7 +15,8 @@
 namespace reprise::text {
 
 const Node* Node::find(std::string_view key) const noexcept {
-  const auto member = std::ranges::find_if(members, [&](const Member& candidate) { return candidate.key->text == key; });
+  const auto member =
+      std::ranges::find_if(members, [&](const Member& candidate) { return candidate.key->text == key; });
   return member == members.end() ? nullptr : member->value;
 }
 
@@ -28,10 +29,11 @@ std::string_view Document::line(std::uint32_t number) const noexcept {
   return text;
 }
 
-Diagnostic diagnostic_at(const Document& document, Severity severity, Place place, std::string message, std::string help) {
+Diagnostic diagnostic_at(const Document& document, Severity severity, Place place, std::string message,
+                         std::string help) {
   auto [source_line, caret] = excerpt(document.line(place.line), place.column);
-  return {severity,           document.name(),   place.line,             place.column, place.length,
-          std::move(message), std::move(help), std::move(source_line), caret};
+  return {severity,        document.name(),        place.line, place.column, place.length, std::move(message),
+          std::move(help), std::move(source_line), caret};
 }
 
 // Builds the tree from libyaml's events, iteratively: depth is a number here, never the machine's stack.
@@ -44,7 +46,8 @@ class Reader {
 
   std::expected<Document, Diagnostics> read() {
     if (document_.source_.size() > limits_.bytes_max) {
-      fail({}, fmt::format("the document is larger than {} KiB", limits_.bytes_max / 1024), "split it, or check that it is the right file");
+      fail({}, fmt::format("the document is larger than {} KiB", limits_.bytes_max / 1024),
+           "split it, or check that it is the right file");
       return std::unexpected(std::move(diagnostics_));
     }
     index_lines();
@@ -58,6 +61,8 @@ class Reader {
   }
 
  private:
+  static constexpr std::size_t duplicates_max = 100;  // enough to see what is wrong
+
   struct Open {  // a collection whose end has not come yet
     Node* node;
     const Node* key = nullptr;  // mapping: the key that waits for its value
@@ -94,8 +99,10 @@ class Reader {
   void fail_in_parser(const yaml_parser_t& parser) {
     const std::string problem = parser.problem != nullptr ? parser.problem : "cannot be read";
     if (parser.error == YAML_READER_ERROR) {
-      const std::string what = parser.problem_value > 0 ? fmt::format("{} (0x{:02x})", problem, parser.problem_value) : problem;
-      return fail(place_of_offset(document_.source_, parser.problem_offset), what, "documents are UTF-8 text without control characters");
+      const std::string what =
+          parser.problem_value > 0 ? fmt::format("{} (0x{:02x})", problem, parser.problem_value) : problem;
+      return fail(place_of_offset(document_.source_, parser.problem_offset), what,
+                  "documents are UTF-8 text without control characters");
     }
     const Place place = place_of(parser.problem_mark);
     std::string message = parser.context != nullptr ? fmt::format("{} {}", problem, parser.context) : problem;
@@ -123,7 +130,8 @@ class Reader {
   void take(const yaml_event_t& event) {
     switch (event.type) {
       case YAML_DOCUMENT_START_EVENT:
-        if (document_.root_ != nullptr) stop(place_of(event), "a second document begins here", "one file holds one document");
+        if (document_.root_ != nullptr)
+          stop(place_of(event), "a second document begins here", "one file holds one document");
         break;
       case YAML_SCALAR_EVENT:
         take_scalar(event);
@@ -146,7 +154,9 @@ class Reader {
     }
   }
 
-  static std::string text_of(const unsigned char* text) { return text != nullptr ? reinterpret_cast<const char*>(text) : ""; }
+  static std::string text_of(const unsigned char* text) {
+    return text != nullptr ? reinterpret_cast<const char*>(text) : "";
+  }
 
   Node* make(const yaml_event_t& event, NodeType type) {
     Node& node = document_.nodes_.emplace_back();
@@ -172,7 +182,8 @@ class Reader {
   void open(const yaml_event_t& event, NodeType type, const unsigned char* anchor, const unsigned char* tag) {
     Node* node = make(event, type);
     node->place.length = 1;
-    if (tag != nullptr) return stop(node->place, fmt::format("the tag {} is not supported", text_of(tag)), "remove the tag");
+    if (tag != nullptr)
+      return stop(node->place, fmt::format("the tag {} is not supported", text_of(tag)), "remove the tag");
     if (!open_.empty() && open_.back().node->type == NodeType::mapping && open_.back().key == nullptr) {
       return stop(node->place, "a key must be a word, not a list or a map", {});
     }
@@ -192,7 +203,8 @@ class Reader {
     const std::string name = text_of(event.data.alias.anchor);
     const auto anchored = anchors_.find(name);
     if (anchored == anchors_.end()) {
-      return stop(place_of(event), fmt::format("there is no anchor &{} before this alias", name), "define it above, outside of itself");
+      return stop(place_of(event), fmt::format("there is no anchor &{} before this alias", name),
+                  "define it above, outside of itself");
     }
     attach(anchored->second, {});
   }
@@ -207,7 +219,8 @@ class Reader {
     Open& parent = open_.back();
     parent.node->weight += std::min(node->weight, limits_.nodes_max);
     if (parent.node->weight > limits_.nodes_max) {
-      return stop(node->place, fmt::format("more than {} values once aliases are expanded", limits_.nodes_max), "use fewer aliases");
+      return stop(node->place, fmt::format("more than {} values once aliases are expanded", limits_.nodes_max),
+                  "use fewer aliases");
     }
     if (parent.node->type == NodeType::sequence) {
       parent.node->items.push_back(node);
@@ -223,8 +236,13 @@ class Reader {
     if (!key->is_scalar()) return stop(key->place, "a key must be a word, not a list or a map", {});
     parent.key = key;
     if (parent.seen.insert(key->text).second) return;
-    const auto first = std::ranges::find_if(parent.node->members, [&](const Node::Member& m) { return m.key->text == key->text; });
-    fail(key->place, fmt::format("the key \"{}\" is given twice", key->text),
+    if (diagnostics_.size() >= duplicates_max) {
+      stopped_ = true;
+      return;
+    }
+    const auto first =
+        std::ranges::find_if(parent.node->members, [&](const Node::Member& m) { return m.key->text == key->text; });
+    fail(key->place, fmt::format("the key \"{}\" is given twice", shorten(key->text, 60)),
          fmt::format("it stands on line {} already; keep one of them", first->key->place.line));
   }
 

@@ -31,10 +31,10 @@ struct Node {
 
   NodeType type = NodeType::null;
   Place place{};
-  std::string text = {};                   // scalars: as written, escapes resolved
-  std::vector<const Node*> items = {};     // sequence
-  std::vector<Member> members = {};        // mapping, in the order of the text
-  std::uint32_t weight = 1;                // nodes below, aliases counted as often as they are used
+  std::string text = {};                // scalars: as written, escapes resolved
+  std::vector<const Node*> items = {};  // sequence
+  std::vector<Member> members = {};     // mapping, in the order of the text
+  std::uint32_t weight = 1;             // nodes below, aliases counted as often as they are used
 
   bool is_scalar() const noexcept { return type != NodeType::sequence && type != NodeType::mapping; }
   const Node* find(std::string_view key) const noexcept;
@@ -67,7 +67,8 @@ using Diagnostics = std::vector<Diagnostic>;
 // `name` is what diagnostics call the text: a file name, or "-".
 std::expected<Document, Diagnostics> read_document(std::string source, std::string name, const Limits& limits = {});
 
-Diagnostic diagnostic_at(const Document& document, Severity severity, Place place, std::string message, std::string help);
+Diagnostic diagnostic_at(const Document& document, Severity severity, Place place, std::string message,
+                         std::string help);
 
 // A node in words for messages: `"3" (text)`, `null`, `a list`.
 std::string describe(const Node& node);

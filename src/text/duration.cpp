@@ -32,10 +32,10 @@ constexpr std::array<Unit, 10> units{{{"µs", 1'000},
 
 // How people write units out, and what to write instead.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 20> long_names{{
-    {"milliseconds", "ms"}, {"millisecond", "ms"}, {"millis", "ms"}, {"msec", "ms"},   {"seconds", "s"},
-    {"second", "s"},        {"secs", "s"},         {"sec", "s"},     {"minutes", "m"}, {"minute", "m"},
-    {"mins", "m"},          {"min", "m"},          {"hours", "h"},   {"hour", "h"},    {"hrs", "h"},
-    {"hr", "h"},            {"days", "d"},         {"day", "d"},     {"weeks", "w"},   {"week", "w"},
+    {"milliseconds", "ms"}, {"millisecond", "ms"}, {"millis", "ms"}, {"msec", "ms"},  {"seconds", "s"}, {"second", "s"},
+    {"secs", "s"},          {"sec", "s"},          {"minutes", "m"}, {"minute", "m"}, {"mins", "m"},    {"min", "m"},
+    {"hours", "h"},         {"hour", "h"},         {"hrs", "h"},     {"hr", "h"},     {"days", "d"},    {"day", "d"},
+    {"weeks", "w"},         {"week", "w"},
 }};
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
@@ -54,7 +54,8 @@ std::string unit_list(DurationGrammar grammar) {
 std::optional<std::int64_t> scaled(std::string_view whole, std::string_view fraction, std::int64_t unit_ns) noexcept {
   std::int64_t total = 0;
   for (const char digit : whole) {
-    if (__builtin_mul_overflow(total, 10, &total) || __builtin_add_overflow(total, digit - '0', &total)) return std::nullopt;
+    if (__builtin_mul_overflow(total, 10, &total) || __builtin_add_overflow(total, digit - '0', &total))
+      return std::nullopt;
   }
   if (__builtin_mul_overflow(total, unit_ns, &total)) return std::nullopt;
   std::int64_t numerator = 0;
@@ -70,34 +71,9 @@ std::optional<std::int64_t> scaled(std::string_view whole, std::string_view frac
   return total;
 }
 
-std::string remedy_for_long_names(std::string_view text) {
-  std::string number;
-  std::string word;
-  for (const char c : text) {
-    if (is_digit(c) || c == '.') {
-      if (!word.empty()) return {};
-      number += c;
-    } else if (c != ' ') {
-      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-  }
-  if (number.empty()) return {};
-  if (word.empty()) return fmt::format("write {}ms or {}s", number, number);
-  for (const auto& [long_name, unit] : long_names) {
-    if (word == long_name) return fmt::format("write {}{}", number, unit);
-  }
-  for (const Unit& unit : units) {
-    if (word == unit.name) return fmt::format("write {}{}", number, unit.name);
-  }
-  return {};
-}
-
-}  // namespace
-
-std::expected<Duration, DurationProblem> parse_duration(std::string_view text, DurationGrammar grammar) {
-  const auto problem = [&](std::string message) {
-    return std::unexpected(DurationProblem{std::move(message), remedy_for_long_names(text)});
-  };
+// The error says what is wrong.
+std::expected<Duration, std::string> read_parts(std::string_view text, DurationGrammar grammar) {
+  const auto problem = [](std::string message) { return std::unexpected(std::move(message)); };
   if (text.empty()) return problem("is empty");
   if (text == "0" && grammar != DurationGrammar::humantime) return Duration{0};
   if (text.front() == '-' || text.front() == '+') return problem("has a sign");
@@ -124,13 +100,46 @@ std::expected<Duration, DurationProblem> parse_duration(std::string_view text, D
                                                          : !whole.empty() && (!point || !fraction.empty());
     if (!complete) return problem("is not a duration");
     if (rest.empty()) return problem("has no unit");
-    const auto unit = std::ranges::find_if(units, [&](const Unit& u) { return rest.starts_with(u.name) && allows(grammar, u); });
+    const auto unit =
+        std::ranges::find_if(units, [&](const Unit& u) { return rest.starts_with(u.name) && allows(grammar, u); });
     if (unit == units.end()) return problem(fmt::format("has an unknown unit (units: {})", unit_list(grammar)));
     rest.remove_prefix(unit->name.size());
     const auto part = scaled(whole, fraction, unit->ns);
     if (!part || __builtin_add_overflow(total, *part, &total)) return problem("is longer than 292 years");
   }
   return Duration{total};
+}
+
+// What to write instead, when it can be guessed: "2 minutes" is 2m, and a unit or fraction that this grammar lacks is said in others.
+std::string remedy_for(std::string_view text, DurationGrammar grammar) {
+  constexpr std::size_t guessed_max = 40;
+  if (text.size() > guessed_max) return {};
+  std::string number;
+  std::string word;
+  for (const char c : text) {
+    if (is_digit(c) || c == '.') {
+      if (!word.empty()) return {};
+      number += c;
+    } else if (c != ' ') {
+      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  }
+  if (word.empty()) {
+    const bool readable = read_parts(number + "s", grammar).has_value();
+    return readable ? fmt::format("write {}ms or {}s", number, number) : "";
+  }
+  const auto long_name = std::ranges::find(long_names, word, [](const auto& entry) { return entry.first; });
+  if (long_name != long_names.end()) word = long_name->second;
+  const auto meant = read_parts(number + word, DurationGrammar::native);
+  return meant ? "write " + format_duration(*meant, grammar) : "";
+}
+
+}  // namespace
+
+std::expected<Duration, DurationProblem> parse_duration(std::string_view text, DurationGrammar grammar) {
+  auto duration = read_parts(text, grammar);
+  if (duration) return *duration;
+  return std::unexpected(DurationProblem{std::move(duration).error(), remedy_for(text, grammar)});
 }
 
 std::string format_duration(Duration duration, DurationGrammar grammar) {

@@ -13,7 +13,8 @@ namespace reprise::text {
 namespace {
 
 void wrong(const Field& field, std::string_view expected, Report& report, std::string help = {}) {
-  report.error(*field.node, fmt::format("{}: expected {}, found {}", field.key, expected, describe(*field.node)), std::move(help));
+  report.error(*field.node, fmt::format("{}: expected {}, found {}", field.key, expected, describe(*field.node)),
+               std::move(help));
 }
 
 bool is_number(const Node& node) noexcept { return node.type == NodeType::integer || node.type == NodeType::number; }
@@ -22,13 +23,18 @@ std::string shown(double value) { return fmt::format("{:g}", value); }
 
 }  // namespace
 
+void Report::add(Severity severity, const Node& node, std::string message, std::string help) {
+  if (is_full()) return;
+  diagnostics_.push_back(diagnostic_at(document_, severity, node.place, std::move(message), std::move(help)));
+}
+
 void Report::error(const Node& node, std::string message, std::string help) {
   ++errors_;
-  diagnostics_.push_back(diagnostic_at(document_, Severity::error, node.place, std::move(message), std::move(help)));
+  add(Severity::error, node, std::move(message), std::move(help));
 }
 
 void Report::warning(const Node& node, std::string message, std::string help) {
-  diagnostics_.push_back(diagnostic_at(document_, Severity::warning, node.place, std::move(message), std::move(help)));
+  add(Severity::warning, node, std::move(message), std::move(help));
 }
 
 Diagnostics Report::take() {
@@ -50,13 +56,15 @@ std::optional<double> read_decimal(const Field& field, DecimalRange range, Repor
   const Node& node = *field.node;
   const auto value = is_number(node) ? finite_number(node.text) : std::nullopt;
   if (value && *value >= range.min && *value <= range.max) return value;
-  const std::string limits = range.max < 1e300 ? fmt::format("from {} to {}", shown(range.min), shown(range.max))
-                                               : fmt::format("of at least {}", shown(range.min));
+  const std::string limits = range.max < DecimalRange{}.max
+                                 ? fmt::format("from {} to {}", shown(range.min), shown(range.max))
+                                 : fmt::format("of at least {}", shown(range.min));
   wrong(field, "a finite number " + limits, report);
   return std::nullopt;
 }
 
-std::optional<Duration> read_decimal_duration(const Field& field, std::int64_t unit_ns, std::string_view unit_name, Report& report) {
+std::optional<Duration> read_decimal_duration(const Field& field, std::int64_t unit_ns, std::string_view unit_name,
+                                              Report& report) {
   const Node& node = *field.node;
   const auto value = is_number(node) ? finite_number(node.text) : std::nullopt;
   if (value && *value >= 0) {
@@ -82,7 +90,8 @@ std::optional<Duration> read_duration(const Field& field, DurationGrammar gramma
   if (duration) return *duration;
   std::string help = "a duration is a number and a unit, such as 500ms, 2s or 1h30m";
   if (!duration.error().remedy.empty()) help = duration.error().remedy + "; " + help;
-  report.error(node, fmt::format("{}: \"{}\" {}", field.key, shorten(node.text, 40), duration.error().message), std::move(help));
+  report.error(node, fmt::format("{}: \"{}\" {}", field.key, shorten(node.text, 40), duration.error().message),
+               std::move(help));
   return std::nullopt;
 }
 
@@ -93,7 +102,8 @@ std::optional<bool> read_boolean(const Field& field, Report& report) {
   return std::nullopt;
 }
 
-std::optional<std::string_view> read_word(const Field& field, std::initializer_list<std::string_view> allowed, Report& report) {
+std::optional<std::string_view> read_word(const Field& field, std::initializer_list<std::string_view> allowed,
+                                          Report& report) {
   const Node& node = *field.node;
   const auto known = std::ranges::find(allowed, node.text);
   if (node.type == NodeType::string && known != allowed.end()) return *known;
@@ -104,7 +114,8 @@ std::optional<std::string_view> read_word(const Field& field, std::initializer_l
 
 std::optional<std::vector<const Node*>> read_list(const Field& field, std::string_view of_what, Report& report) {
   if (field.node->type == NodeType::sequence) return field.node->items;
-  const std::string help = field.node->type == NodeType::string ? fmt::format("write [{}]", shorten(field.node->text, 40)) : "";
+  const std::string help =
+      field.node->type == NodeType::string ? fmt::format("write [{}]", shorten(field.node->text, 40)) : "";
   wrong(field, fmt::format("a list of {}", of_what), report, help);
   return std::nullopt;
 }
@@ -117,13 +128,19 @@ Fields::Fields(const Node& node, std::string_view name, Report& report) : node_{
 }
 
 std::optional<Field> Fields::find(std::string_view key) {
-  known_.push_back(key);
+  if (std::ranges::find(known_, key) == known_.end()) known_.push_back(key);
   const Node* value = node_.find(key);
   return value != nullptr ? std::optional{Field{key, value}} : std::nullopt;
 }
 
+std::optional<Field> Fields::find_given(std::string_view key) {
+  const auto field = find(key);
+  return field && field->node->type != NodeType::null ? field : std::nullopt;
+}
+
 void Fields::finish(std::initializer_list<Hint> hints) {
   for (const auto& [key, value] : node_.members) {
+    if (report_.is_full()) return;
     if (std::ranges::find(known_, key->text) != known_.end()) continue;
     const std::string where = name_.empty() ? "" : fmt::format(" in {}", name_);
     const auto hint = std::ranges::find_if(hints, [&](const Hint& candidate) { return candidate.key == key->text; });
@@ -135,6 +152,16 @@ void Fields::finish(std::initializer_list<Hint> hints) {
       help = fmt::format("did you mean {}? ", close) + help;
     }
     report_.error(*key, fmt::format("unknown key \"{}\"{}", shorten(key->text, 60), where), help);
+  }
+}
+
+void Fields::finish_ignoring() {
+  for (const auto& [key, value] : node_.members) {
+    if (report_.is_full()) return;
+    if (std::ranges::find(known_, key->text) != known_.end()) continue;
+    const std::string_view close = nearest(key->text, known_);
+    report_.warning(*key, fmt::format("the key \"{}\" is ignored", shorten(key->text, 60)),
+                    close.empty() ? "" : fmt::format("did you mean {}?", close));
   }
 }
 

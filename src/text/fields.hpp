@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,9 +25,14 @@ class Report {
   void error(const Node& node, std::string message, std::string help = {});
   void warning(const Node& node, std::string message, std::string help = {});
   bool has_errors() const noexcept { return errors_ > 0; }
-  Diagnostics take();  // sorted by place
+  bool is_full() const noexcept { return diagnostics_.size() >= diagnostics_max; }  // nobody reads more of them
+  Diagnostics take();                                                               // sorted by place
 
  private:
+  static constexpr std::size_t diagnostics_max = 100;
+
+  void add(Severity severity, const Node& node, std::string message, std::string help);
+
   const Document& document_;
   Diagnostics diagnostics_;
   std::size_t errors_ = 0;
@@ -47,15 +53,17 @@ struct WholeRange {
 
 struct DecimalRange {
   double min = 0;
-  double max = 1e300;
+  double max = std::numeric_limits<double>::max();
 };
 
 std::optional<std::int64_t> read_whole(const Field& field, WholeRange range, Report& report);
 std::optional<double> read_decimal(const Field& field, DecimalRange range, Report& report);
-std::optional<Duration> read_decimal_duration(const Field& field, std::int64_t unit_ns, std::string_view unit_name, Report& report);
+std::optional<Duration> read_decimal_duration(const Field& field, std::int64_t unit_ns, std::string_view unit_name,
+                                              Report& report);
 std::optional<Duration> read_duration(const Field& field, DurationGrammar grammar, Report& report);
 std::optional<bool> read_boolean(const Field& field, Report& report);
-std::optional<std::string_view> read_word(const Field& field, std::initializer_list<std::string_view> allowed, Report& report);
+std::optional<std::string_view> read_word(const Field& field, std::initializer_list<std::string_view> allowed,
+                                          Report& report);
 std::optional<std::vector<const Node*>> read_list(const Field& field, std::string_view of_what, Report& report);
 
 // A word of another tool and what to write here instead; `rewrite` may use the value.
@@ -75,7 +83,13 @@ class Fields {
   // nullopt when the key is absent.
   std::optional<Field> find(std::string_view key);
 
+  // The same for inputs that programs write, where null means absent.
+  std::optional<Field> find_given(std::string_view key);
+
   void finish(std::initializer_list<Hint> hints = {});
+
+  // For maps whose unknown keys are allowed: only says that they do nothing.
+  void finish_ignoring();
 
  private:
   const Node& node_;

@@ -10,9 +10,15 @@ constexpr bool continues_character(char c) noexcept { return (static_cast<unsign
 // Bytes of the well-formed character that begins here; 0 if there is none.
 std::size_t character_length(std::string_view text) noexcept {
   const auto lead = static_cast<unsigned char>(text.front());
-  const std::size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+  const std::size_t length = lead < 0x80   ? 1
+                             : lead < 0xC2 ? 0
+                             : lead < 0xE0 ? 2
+                             : lead < 0xF0 ? 3
+                             : lead < 0xF5 ? 4
+                                           : 0;
   if (length == 0 || length > text.size()) return 0;
-  return std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length), continues_character) ? length : 0;
+  return std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length), continues_character) ? length
+                                                                                                                : 0;
 }
 
 // Calls `use` with each character, made safe to show.

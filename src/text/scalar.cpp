@@ -30,7 +30,8 @@ struct Decimal {
   std::string digits;  // without leading zeros, at most kept_max of them
   std::int64_t point = 0;
 
-  static constexpr std::size_t kept_max = 40;  // twice what 2^63 needs: what is cut off cannot change a rounding to nanoseconds
+  static constexpr std::size_t kept_max =
+      40;  // twice what 2^63 needs: what is cut off cannot change a rounding to nanoseconds
 };
 
 std::optional<std::int64_t> read_exponent(std::string_view text) noexcept {
@@ -116,7 +117,8 @@ std::optional<Duration> decimal_duration(std::string_view text, std::int64_t uni
   std::uint64_t value = 0;
   for (std::int64_t place = 0; place < decimal->point; ++place) {
     const auto index = static_cast<std::size_t>(place);
-    value = value * 10 + (index < decimal->digits.size() ? static_cast<std::uint64_t>(decimal->digits[index] - '0') : 0);
+    value =
+        value * 10 + (index < decimal->digits.size() ? static_cast<std::uint64_t>(decimal->digits[index] - '0') : 0);
   }
   // Half a nanosecond and more rounds up.
   const bool rounds_up = decimal->point >= 0 && static_cast<std::size_t>(decimal->point) < decimal->digits.size() &&
@@ -150,7 +152,8 @@ std::string join_surrogate_escapes(std::string_view source) {
   for (std::size_t at = source.find('\\'); at != std::string_view::npos; at = source.find('\\', at)) {
     unsigned high = 0;
     unsigned low = 0;
-    const bool pair = hex_at(at, high) && high >= 0xD800 && high < 0xDC00 && hex_at(at + 6, low) && low >= 0xDC00 && low < 0xE000;
+    const bool pair =
+        hex_at(at, high) && high >= 0xD800 && high < 0xDC00 && hex_at(at + 6, low) && low >= 0xDC00 && low < 0xE000;
     if (!pair) {
       at += 2;  // an escape is at least two characters, and "\\" must not be read as the start of the next one
       continue;

@@ -16,7 +16,9 @@ struct Overloaded : Visitors... {
   using Visitors::operator()...;
 };
 
-std::string newline(int indent, int depth) { return indent == 0 ? "" : "\n" + std::string(static_cast<std::size_t>(indent * depth), ' '); }
+std::string newline(int indent, int depth) {
+  return indent == 0 ? "" : "\n" + std::string(static_cast<std::size_t>(indent * depth), ' ');
+}
 
 void write_json(const Value& value, int indent, int depth, std::string& out) {
   const auto write_all = [&](const auto& entries, char open, char close, const auto& write_entry) {
@@ -51,9 +53,11 @@ void write_json(const Value& value, int indent, int depth, std::string& out) {
 std::string yaml_string(const std::string& text) {
   constexpr std::string_view misread[] = {"on", "off", "yes", "no", "y", "n", "true", "false", "null"};
   std::string lowered = text;
-  std::ranges::transform(lowered, lowered.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::ranges::transform(lowered, lowered.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   const auto harmless = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '%' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '%' || c == '-';
   };
   const bool plain = !text.empty() && std::ranges::all_of(text, harmless) && scalar_type(text) == NodeType::string &&
                      text.front() != '-' && text.front() != '%' && text.front() != '.' &&

@@ -16,6 +16,15 @@ constexpr Duration default_max_backoff = std::chrono::seconds{60};
 constexpr std::int64_t parallelism_max = 1'000'000;  // more work items at a time than any machine runs
 
 std::optional<Duration> read_milliseconds(const Field& field, Report& report) {
+  const auto written_out = field.node->type == text::NodeType::string
+                               ? text::parse_duration(field.node->text, text::DurationGrammar::native)
+                               : std::unexpected(text::DurationProblem{});
+  if (written_out && written_out->count() % ns_per_millisecond == 0) {
+    report.error(*field.node,
+                 fmt::format("{}: expected a number of milliseconds, found {}", field.key, text::describe(*field.node)),
+                 fmt::format("write {}", written_out->count() / ns_per_millisecond));
+    return std::nullopt;
+  }
   const auto value = text::read_whole(field, {0, milliseconds_max}, report);
   return value ? std::optional<Duration>{std::chrono::milliseconds{*value}} : std::nullopt;
 }
@@ -23,7 +32,8 @@ std::optional<Duration> read_milliseconds(const Field& field, Report& report) {
 // Rounded to a whole number of milliseconds, which is all there is.
 std::int64_t milliseconds(Duration duration, const char* what, Losses& losses) {
   if (duration == Duration::max()) return milliseconds_max;
-  if (duration.count() % ns_per_millisecond != 0) losses.push_back(fmt::format("the fraction of a millisecond in {}", what));
+  if (duration.count() % ns_per_millisecond != 0)
+    losses.push_back(fmt::format("the fraction of a millisecond in {}", what));
   return duration.count() / ns_per_millisecond;
 }
 
@@ -45,6 +55,8 @@ void write_bounds(const Policy& policy, Value& map, std::string& type, Losses& l
   }
 }
 
+std::string unwrap(const text::Node&) { return "write what stands under work_config: alone"; }
+
 }  // namespace
 
 Policy read_argyll(const text::Node& root, Report& report) {
@@ -56,7 +68,7 @@ Policy read_argyll(const text::Node& root, Report& report) {
                 .needs_verdict = true};
   text::Fields fields{root, "", report};
   if (const auto field = fields.find("max_retries")) {
-    if (const auto retries = text::read_whole(*field, {-1, counts_max - 1}, report)) {
+    if (const auto retries = text::read_whole(*field, {-1, counts_max}, report)) {
       policy.max_attempts = *retries == -1 ? std::nullopt : std::optional{static_cast<std::uint64_t>(*retries) + 1};
     }
   }
@@ -65,23 +77,28 @@ Policy read_argyll(const text::Node& root, Report& report) {
   const auto max_backoff = fields.find("max_backoff");
   if (backoff) assign(policy.initial, read_milliseconds(*backoff, report));
   if (alias) assign(policy.initial, read_milliseconds(*alias, report));
-  if (backoff && alias) report.error(*alias->node, "init_backoff: backoff is given too, and they mean the same", "keep one of them");
+  if (backoff && alias)
+    report.error(*alias->node, "init_backoff: backoff is given too, and they mean the same", "keep one of them");
   if (max_backoff) {
     const auto most = read_milliseconds(*max_backoff, report);
     assign(policy.max, most);
     if (most && (backoff || alias) && *most < policy.initial) {
-      report.error(*max_backoff->node, fmt::format("max_backoff: {} is less than {} {}", max_backoff->node->text,
-                                                   backoff ? "backoff" : "init_backoff", (backoff ? backoff : alias)->node->text),
+      report.error(*max_backoff->node,
+                   fmt::format("max_backoff: {} is less than {} {}", max_backoff->node->text,
+                               backoff ? "backoff" : "init_backoff", (backoff ? backoff : alias)->node->text),
                    "raise max_backoff or lower the other");
     }
   }
   if (const auto field = fields.find("backoff_type")) {
     if (const auto word = text::read_word(*field, {"fixed", "linear", "exponential"}, report)) {
-      policy.backoff = *word == "fixed" ? Backoff::constant : *word == "linear" ? Backoff::linear : Backoff::exponential;
+      policy.backoff = *word == "fixed"    ? Backoff::constant
+                       : *word == "linear" ? Backoff::linear
+                                           : Backoff::exponential;
     }
   }
-  if (const auto field = fields.find("parallelism")) assign(policy.parallelism, text::read_whole(*field, {1, parallelism_max}, report));
-  if (fields.is_map()) fields.finish();
+  if (const auto field = fields.find("parallelism"))
+    assign(policy.parallelism, text::read_whole(*field, {1, parallelism_max}, report));
+  if (fields.is_map()) fields.finish({{"work_config", unwrap}});
   return policy;
 }
 
@@ -100,8 +117,11 @@ Value write_argyll(const Policy& policy, Losses& losses) {
   write_bounds(policy, map, type, losses);
   map.set("backoff_type", type);
   if (policy.parallelism != 1) map.set("parallelism", static_cast<std::int64_t>(policy.parallelism));
-  if (policy.jitter != Jitter::none) losses.push_back(fmt::format("{} jitter: Argyll waits exactly", name_of(policy.jitter)));
-  if (!policy.needs_verdict) losses.push_back("deciding by class, type or status: Argyll retries only what the handler reports as not completed");
+  if (policy.jitter != Jitter::none)
+    losses.push_back(fmt::format("{} jitter: Argyll waits exactly", name_of(policy.jitter)));
+  if (!policy.needs_verdict)
+    losses.push_back(
+        "deciding by class, type or status: Argyll retries only what the handler reports as not completed");
   lose_filters(policy, losses);
   lose_max_elapsed(policy, losses);
   lose_attempt_timeout(policy, losses);

@@ -34,16 +34,28 @@ void read_stop(const Field& section, Policy& policy, Report& report) {
   fields.finish();
 }
 
+void warn_unused(text::Fields& fields, std::string_view strategy, Report& report) {
+  const auto unused = [&](std::string_view key) {
+    if (const auto field = fields.find(key))
+      report.warning(*field->node, fmt::format("{} is not used by the strategy {}", key, strategy));
+  };
+  if (strategy != "fixed") return unused("delay");
+  for (const std::string_view key : {"initial_delay", "multiplier", "max_delay"}) unused(key);
+}
+
 void read_wait(const Field& section, Policy& policy, Report& report) {
   text::Fields fields{*section.node, section.key, report};
   if (!fields.is_map()) return;
   std::string_view strategy = "exponential_jitter";
   Duration delay = std::chrono::seconds{1};
-  if (const auto field = fields.find("strategy")) assign(strategy, text::read_word(*field, {"fixed", "exponential", "exponential_jitter"}, report));
+  if (const auto field = fields.find("strategy"))
+    assign(strategy, text::read_word(*field, {"fixed", "exponential", "exponential_jitter"}, report));
   if (const auto field = fields.find("delay")) assign(delay, read_seconds(*field, report));
   if (const auto field = fields.find("initial_delay")) assign(policy.initial, read_seconds(*field, report));
-  if (const auto field = fields.find("multiplier")) assign(policy.factor, text::read_decimal(*field, {.min = 1}, report));
+  if (const auto field = fields.find("multiplier"))
+    assign(policy.factor, text::read_decimal(*field, {.min = 1}, report));
   if (const auto field = fields.find("max_delay")) assign(policy.max, read_seconds(*field, report));
+  warn_unused(fields, strategy, report);
   fields.finish();
   if (strategy == "fixed") {  // its formula has no cap and no growth
     policy.backoff = Backoff::constant;
@@ -104,18 +116,23 @@ Policy read_azolla(const text::Node& root, Report& report) {
                 .match = Matching::exact,
                 .stops_on_class = false};
   text::Fields fields{root, "", report};
-  if (const auto field = fields.find("version")) text::read_whole(*field, {1, 1}, report);
+  if (const auto field = fields.find("version");
+      field && !(field->node->type == text::NodeType::integer && field->node->text == "1")) {
+    report.error(*field->node, fmt::format("version: expected 1, found {}", text::describe(*field->node)),
+                 "this reader knows version 1");
+  }
   if (const auto field = fields.find("stop")) read_stop(*field, policy, report);
   if (const auto field = fields.find("wait")) read_wait(*field, policy, report);
   if (const auto field = fields.find("retry")) read_retry(*field, policy, report);
-  return policy;  // unknown top-level keys belong to the future and are ignored
+  fields.finish_ignoring();  // unknown top-level keys belong to the future
+  return policy;
 }
 
 Value write_azolla(const Policy& policy, Losses& losses) {
   Value map = Value::map();
   map.set("version", std::int64_t{1});
   Value stop = Value::map();
-  stop.set("max_attempts", policy.max_attempts ? Value{static_cast<std::int64_t>(*policy.max_attempts)} : Value{});
+  stop.set("max_attempts", policy.max_attempts ? Value{capped_attempts(policy, losses)} : Value{});
   if (policy.max_elapsed) stop.set("max_delay", seconds(*policy.max_elapsed));
   map.set("stop", std::move(stop));
   map.set("wait", write_wait(policy, losses));
@@ -123,12 +140,15 @@ Value write_azolla(const Policy& policy, Losses& losses) {
   if (policy.only_on) {
     retry.set("include_errors", type_names("only_on", *policy.only_on, losses));
   } else {
-    losses.push_back("retrying on every kind of error: Azolla retries only the types it lists");
+    losses.push_back(
+        "retrying on every kind of error (written as an empty list, so nothing is retried): Azolla lists types");
     retry.set("include_errors", Value::list());
   }
   if (policy.never_on) retry.set("exclude_errors", type_names("never_on", *policy.never_on, losses));
   map.set("retry", std::move(retry));
-  if (policy.match == Matching::tree && (policy.only_on || policy.never_on)) losses.push_back("matching subtypes of the listed error types");
+  if (policy.match == Matching::tree && (policy.only_on || policy.never_on))
+    losses.push_back("matching subtypes of the listed error types");
+  lose_elapsed_from(policy, ElapsedFrom::creation, losses);
   lose_attempt_timeout(policy, losses);
   lose_retry_budget(policy, losses);
   lose_parallelism(policy, losses);

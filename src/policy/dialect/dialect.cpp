@@ -93,7 +93,8 @@ WrittenPolicy write_policy(const Policy& policy, Dialect dialect, TextFormat for
 std::string policy_json(const Policy& policy) {
   const bool list = policy.backoff == Backoff::list;
   text::Value map = text::Value::map();
-  map.set("max_attempts", policy.max_attempts ? text::Value{static_cast<std::int64_t>(*policy.max_attempts)} : text::Value{});
+  map.set("max_attempts",
+          policy.max_attempts ? text::Value{static_cast<std::int64_t>(*policy.max_attempts)} : text::Value{});
   map.set("max_elapsed_ms", milliseconds(policy.max_elapsed));
   map.set("attempt_timeout_ms", milliseconds(policy.attempt_timeout));
   map.set("backoff", std::string{name_of(policy.backoff)});

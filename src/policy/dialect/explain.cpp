@@ -33,7 +33,8 @@ std::string jitter_words(const Policy& policy, bool several) {
 
 std::string waits_sentence(const Policy& policy) {
   if (policy.backoff == Backoff::decorrelated) {
-    return fmt::format("waits between {} and three times the wait before, {} at most", text::format_duration(policy.initial),
+    return fmt::format("waits between {} and three times the wait before, {} at most",
+                       text::format_duration(policy.initial),
                        policy.max ? text::format_duration(*policy.max) : "without a cap");
   }
   const Schedule plan = schedule(policy, waits_shown_max);
@@ -45,7 +46,8 @@ std::string waits_sentence(const Policy& policy) {
     all_the_same = all_the_same && range.nominal == plan.retries.front().nominal;
   }
   if (all_the_same && plan.retries.size() > 1) {
-    return fmt::format("waits {} before each retry{}", text::format_duration(plan.retries.front().nominal), jitter_words(policy, false));
+    return fmt::format("waits {} before each retry{}", text::format_duration(plan.retries.front().nominal),
+                       jitter_words(policy, false));
   }
   const bool goes_on = plan.stop == StopReason::none;
   std::string cap;
@@ -57,9 +59,12 @@ std::string giving_up_sentence(const Policy& policy) {
   std::string sentence;
   const auto add = [&](const std::string& part) { sentence += (sentence.empty() ? "gives up " : ", or ") + part; };
   if (policy.max_elapsed) add(fmt::format("after {}", text::format_duration(*policy.max_elapsed)));
-  if (policy.retry_budget) add(fmt::format("when its waits add up to more than {}", text::format_duration(*policy.retry_budget)));
-  if (policy.never_on && !policy.never_on->empty()) add(fmt::format("on {}", dialect::rules_in_words(*policy.never_on)));
-  if (policy.stops_on_class && !policy.only_on) add("on failures that another attempt cannot mend (deterministic, budget_exhausted)");
+  if (policy.retry_budget)
+    add(fmt::format("when its waits add up to more than {}", text::format_duration(*policy.retry_budget)));
+  if (policy.never_on && !policy.never_on->empty())
+    add(fmt::format("on {}", dialect::rules_in_words(*policy.never_on)));
+  if (policy.stops_on_class && !policy.only_on)
+    add("on failures that another attempt cannot mend (deterministic, budget_exhausted)");
   return sentence;
 }
 
@@ -80,7 +85,8 @@ std::string explain(const Policy& policy) {
   };
   add(attempts_sentence(policy));
   const bool retries = !policy.max_attempts || *policy.max_attempts > 1;
-  if (policy.attempt_timeout) add(fmt::format("stops each attempt after {}", text::format_duration(*policy.attempt_timeout)));
+  if (policy.attempt_timeout)
+    add(fmt::format("stops each attempt after {}", text::format_duration(*policy.attempt_timeout)));
   if (!retries) return text;
   add(waits_sentence(policy));
   add(filter_sentence(policy));

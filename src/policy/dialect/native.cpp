@@ -7,6 +7,7 @@
 #include "policy/dialect/reading.hpp"
 #include "text/duration.hpp"
 #include "text/nearest.hpp"
+#include "text/place.hpp"
 #include "text/scalar.hpp"
 
 namespace reprise::dialect {
@@ -31,9 +32,13 @@ const Policy* find_policy(const Field& field, const NamedPolicies& names, Report
     if (found != nullptr) return found;
   }
   const auto all = policy_names(names);
+  const bool glued = field.node->type == NodeType::string && field.node->text.find(':') != std::string::npos;
   const std::string_view close = field.node->is_scalar() ? text::nearest(field.node->text, all) : std::string_view{};
-  report.error(*field.node, fmt::format("{}: expected {}, found {}", field.key, text::join_words(all), text::describe(*field.node)),
-               close.empty() ? "" : fmt::format("did you mean {}?", close));
+  report.error(*field.node,
+               fmt::format("{}: expected {}, found {}", field.key, text::join_words(all), text::describe(*field.node)),
+               glued           ? "a blank is missing after the colon"
+               : close.empty() ? ""
+                               : fmt::format("did you mean {}?", close));
   return nullptr;
 }
 
@@ -42,7 +47,9 @@ void read_max_attempts(const Field& field, Policy& policy, Report& report) {
     policy.max_attempts.reset();
   } else if (field.node->type == NodeType::string) {
     const auto quoted = text::whole_number(field.node->text);
-    report.error(*field.node, fmt::format("max_attempts: expected a whole number from 1, or unlimited, found {}", text::describe(*field.node)),
+    report.error(*field.node,
+                 fmt::format("max_attempts: expected a whole number from 1, or unlimited, found {}",
+                             text::describe(*field.node)),
                  quoted ? fmt::format("write {} without quotes", field.node->text) : "");
   } else {
     assign(policy.max_attempts, text::read_whole(field, {1, counts_max}, report));
@@ -66,7 +73,8 @@ void read_backoff(const Field& field, Policy& policy, Report& report) {
     }
     return;
   }
-  for (const Backoff backoff : {Backoff::constant, Backoff::linear, Backoff::exponential, Backoff::fibonacci, Backoff::decorrelated}) {
+  for (const Backoff backoff :
+       {Backoff::constant, Backoff::linear, Backoff::exponential, Backoff::fibonacci, Backoff::decorrelated}) {
     if (field.node->type == NodeType::string && field.node->text == name_of(backoff)) {
       policy.backoff = backoff;
       return;
@@ -74,11 +82,15 @@ void read_backoff(const Field& field, Policy& policy, Report& report) {
   }
   constexpr std::string_view words[] = {"constant", "linear", "exponential", "fibonacci", "decorrelated"};
   const bool fixed = field.node->text == "fixed";
-  const std::string_view close = fixed ? "constant" : field.node->is_scalar() ? text::nearest(field.node->text, words) : std::string_view{};
-  report.error(*field.node,
-               fmt::format("backoff: expected constant, linear, exponential, fibonacci, decorrelated or a list of durations, found {}",
-                           text::describe(*field.node)),
-               close.empty() ? "" : fmt::format("did you mean {}?", close));
+  const std::string_view close = fixed                     ? "constant"
+                                 : field.node->is_scalar() ? text::nearest(field.node->text, words)
+                                                           : std::string_view{};
+  report.error(
+      *field.node,
+      fmt::format(
+          "backoff: expected constant, linear, exponential, fibonacci, decorrelated or a list of durations, found {}",
+          text::describe(*field.node)),
+      close.empty() ? "" : fmt::format("did you mean {}?", close));
 }
 
 // 25%, 12.5%. The division happens in the text ("25e-2"), so that no rounding comes between reading and writing.
@@ -112,10 +124,16 @@ void read_jitter(const Field& field, Policy& policy, Report& report) {
   } else if (word && (written == "none" || written == "full" || written == "equal")) {
     policy.jitter = written == "none" ? Jitter::none : written == "full" ? Jitter::full : Jitter::equal;
   } else {
+    constexpr std::string_view words[] = {"none", "full", "equal"};
     const auto number = text::finite_number(written);
     const bool fraction = field.node->type == NodeType::number && number && *number >= 0 && *number <= 1;
-    report.error(*field.node, fmt::format("jitter: expected none, full, equal or a ratio from 0% to 100%, found {}", text::describe(*field.node)),
-                 fraction ? fmt::format("write {:g}%", *number * 100) : "such as 25%");
+    const std::string_view close = word ? text::nearest(written, words) : std::string_view{};
+    report.error(*field.node,
+                 fmt::format("jitter: expected none, full, equal or a ratio from 0% to 100%, found {}",
+                             text::describe(*field.node)),
+                 fraction         ? fmt::format("write {}", percentage_text(*number))
+                 : !close.empty() ? fmt::format("did you mean {}?", close)
+                                  : "such as 25%");
   }
 }
 
@@ -124,11 +142,13 @@ std::optional<FailureRules> read_rules(const Field& field, Report& report) {
   if (!items) return std::nullopt;
   FailureRules rules;
   for (const text::Node* item : *items) {
-    auto rule = item->type == NodeType::string ? parse_rule(item->text) : std::unexpected(std::string{"an entry is text; quote it"});
+    auto rule = item->type == NodeType::string ? parse_rule(item->text)
+                                               : std::unexpected(std::string{"an entry is text; quote it"});
     if (rule) {
       rules.push_back(*std::move(rule));
     } else {
-      report.error(*item, fmt::format("{}: {} cannot match anything", field.key, text::describe(*item)), rule.error());
+      const std::string_view what = item->text.starts_with('/') ? "is not a pattern" : "cannot match anything";
+      report.error(*item, fmt::format("{}: {} {}", field.key, text::describe(*item), what), rule.error());
     }
   }
   return rules;
@@ -137,8 +157,9 @@ std::optional<FailureRules> read_rules(const Field& field, Report& report) {
 // Words of other tools, so that a newcomer is told what to write here.
 std::string attempts_hint(const text::Node& value) {
   const auto retries = text::whole_number(value.text);
-  return retries && *retries >= 0 && *retries < counts_max ? fmt::format("write max_attempts: {} (the first run counts)", *retries + 1)
-                                                           : "write max_attempts, which counts the first run too";
+  return retries && *retries >= 0 && *retries < counts_max
+             ? fmt::format("write max_attempts: {} (the first run counts)", *retries + 1)
+             : "write max_attempts, which counts the first run too";
 }
 template <const char* Key>
 std::string use_instead(const text::Node&) {
@@ -162,18 +183,28 @@ void set_rules(text::Value& map, const char* key, const std::optional<FailureRul
       losses.push_back(fmt::format("{} in {}: written as the nearest native entries", rule.text, key));
       switch (static_cast<ErrorCategory>(rule.low)) {
         case ErrorCategory::network:
-          for (const char* entry : {"ConnectionError", "NetworkError", "/(?i)\\b(connection|network)\\b/"}) list.add(entry);
+          for (const char* entry : {"ConnectionError", "NetworkError", "/(?i)\\b(connection|network)\\b/"})
+            list.add(entry);
           break;
         case ErrorCategory::timeout:
-          for (const char* entry : {"timeout", "TimeoutError", "http:408", "http:504", "/(?i)\\b(timeout|timed out)\\b/"}) list.add(entry);
+          for (const char* entry :
+               {"timeout", "TimeoutError", "http:408", "http:504", "/(?i)\\b(timeout|timed out)\\b/"})
+            list.add(entry);
           break;
         case ErrorCategory::server_error:
           for (const char* entry : {"http:5xx", "/(?i)\\b(server error|unavailable)\\b/"}) list.add(entry);
           break;
         case ErrorCategory::rate_limit:
-          for (const char* entry : {"throttled", "http:429", "/(?i)\\b(rate limit|too many requests|429)\\b/"}) list.add(entry);
+          for (const char* entry : {"throttled", "http:429", "/(?i)\\b(rate limit|too many requests|429)\\b/"})
+            list.add(entry);
           break;
       }
+      continue;
+    }
+    const auto read_back = parse_rule(rule.text);
+    if (!read_back || read_back->what != rule.what) {
+      losses.push_back(
+          fmt::format("the error type \"{}\" in {}: it does not read as one here", text::shorten(rule.text, 40), key));
       continue;
     }
     list.add(rule.text);
@@ -186,7 +217,8 @@ text::Value optional_duration(const std::optional<Duration>& duration) {
 }
 
 bool names_types(const std::optional<FailureRules>& rules) {
-  return rules && std::ranges::any_of(*rules, [](const FailureRule& rule) { return rule.what == FailureRule::What::type; });
+  return rules &&
+         std::ranges::any_of(*rules, [](const FailureRule& rule) { return rule.what == FailureRule::What::type; });
 }
 
 }  // namespace
@@ -205,13 +237,15 @@ Policy read_native(const text::Node& root, const NamedPolicies& names, Report& r
   if (const auto field = fields.find("attempt_timeout")) read_optional_duration(*field, policy.attempt_timeout, report);
   if (const auto field = fields.find("backoff")) read_backoff(*field, policy, report);
   if (const auto field = fields.find("initial")) assign(policy.initial, text::read_duration(*field, grammar, report));
-  if (const auto field = fields.find("increment")) assign(policy.increment, text::read_duration(*field, grammar, report));
+  if (const auto field = fields.find("increment"))
+    assign(policy.increment, text::read_duration(*field, grammar, report));
   if (const auto field = fields.find("factor")) assign(policy.factor, text::read_decimal(*field, {.min = 1}, report));
   if (const auto field = fields.find("max")) read_optional_duration(*field, policy.max, report);
   if (const auto field = fields.find("jitter")) read_jitter(*field, policy, report);
   if (const auto field = fields.find("only_on")) assign(policy.only_on, read_rules(*field, report));
   if (const auto field = fields.find("never_on")) assign(policy.never_on, read_rules(*field, report));
-  if (const auto field = fields.find("honor_retry_after")) assign(policy.honor_retry_after, text::read_boolean(*field, report));
+  if (const auto field = fields.find("honor_retry_after"))
+    assign(policy.honor_retry_after, text::read_boolean(*field, report));
   if (fields.is_map()) {
     fields.finish({{"retries", attempts_hint},
                    {"max_retries", attempts_hint},
@@ -236,7 +270,8 @@ Policy read_native(const text::Node& root, const NamedPolicies& names, Report& r
 text::Value write_native(const Policy& policy, Losses& losses) {
   const Policy& defaults = policy::standard;
   text::Value map = text::Value::map();
-  map.set("max_attempts", policy.max_attempts ? text::Value{static_cast<std::int64_t>(*policy.max_attempts)} : text::Value{"unlimited"});
+  map.set("max_attempts",
+          policy.max_attempts ? text::Value{capped_attempts(policy, losses)} : text::Value{"unlimited"});
   if (policy.max_elapsed) map.set("max_elapsed", optional_duration(policy.max_elapsed));
   if (policy.attempt_timeout) map.set("attempt_timeout", optional_duration(policy.attempt_timeout));
   if (policy.backoff == Backoff::list) {
@@ -246,7 +281,8 @@ text::Value write_native(const Policy& policy, Losses& losses) {
   } else {
     map.set("backoff", std::string{name_of(policy.backoff)});
   }
-  if (policy.backoff != Backoff::list || policy.initial != defaults.initial) map.set("initial", text::format_duration(policy.initial, grammar));
+  if (policy.backoff != Backoff::list || policy.initial != defaults.initial)
+    map.set("initial", text::format_duration(policy.initial, grammar));
   if (policy.increment) map.set("increment", optional_duration(policy.increment));
   if (policy.backoff == Backoff::exponential || policy.factor != defaults.factor) map.set("factor", policy.factor);
   map.set("max", optional_duration(policy.max));
@@ -256,8 +292,9 @@ text::Value write_native(const Policy& policy, Losses& losses) {
   if (!policy.stops_on_class && !only_on) {
     // Where every class is named, no class stops the work: that is how a policy without classes reads in native words.
     only_on.emplace();
-    for (const FailureClass each : {FailureClass::transient, FailureClass::deterministic, FailureClass::budget_exhausted,
-                                    FailureClass::contract_failure, FailureClass::test_failure}) {
+    for (const FailureClass each :
+         {FailureClass::transient, FailureClass::deterministic, FailureClass::budget_exhausted,
+          FailureClass::contract_failure, FailureClass::test_failure}) {
       only_on->push_back(FailureRule::of(each));
     }
   }
@@ -265,8 +302,10 @@ text::Value write_native(const Policy& policy, Losses& losses) {
   set_rules(map, "never_on", policy.never_on, losses);
   if (!policy.honor_retry_after) map.set("honor_retry_after", false);
   if (policy.match == Matching::exact && (names_types(policy.only_on) || names_types(policy.never_on))) {
-    losses.push_back("matching error types exactly (native also matches subtypes, and dotted names by their last part)");
+    losses.push_back(
+        "matching error types exactly (native also matches subtypes, and dotted names by their last part)");
   }
+  lose_elapsed_from(policy, ElapsedFrom::creation, losses);
   lose_verdict(policy, losses);
   lose_retry_budget(policy, losses);
   lose_parallelism(policy, losses);

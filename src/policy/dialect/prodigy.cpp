@@ -18,7 +18,8 @@ using text::Value;
 constexpr auto grammar = text::DurationGrammar::humantime;
 constexpr double default_jitter_factor = 0.3;
 constexpr std::string_view strategies[] = {"fixed", "linear", "exponential", "fibonacci", "custom"};
-constexpr ErrorCategory categories[] = {ErrorCategory::network, ErrorCategory::timeout, ErrorCategory::server_error, ErrorCategory::rate_limit};
+constexpr ErrorCategory categories[] = {ErrorCategory::network, ErrorCategory::timeout, ErrorCategory::server_error,
+                                        ErrorCategory::rate_limit};
 
 void read_initial(text::Fields& fields, Policy& policy, Report& report) {
   if (const auto field = fields.find("initial")) assign(policy.initial, text::read_duration(*field, grammar, report));
@@ -57,7 +58,8 @@ void read_exponential(const text::Node& node, Policy& policy, Report& report) {
   const auto multiplier = fields.find("multiplier");
   if (base) assign(policy.factor, text::read_decimal(*base, {.min = 1}, report));
   if (multiplier) assign(policy.factor, text::read_decimal(*multiplier, {.min = 1}, report));
-  if (base && multiplier) report.error(*multiplier->node, "multiplier: base is given too, and they mean the same", "keep one of them");
+  if (base && multiplier)
+    report.error(*multiplier->node, "multiplier: base is given too, and they mean the same", "keep one of them");
   read_initial(fields, policy, report);
   fields.finish();
 }
@@ -75,7 +77,8 @@ void read_custom(const text::Node& node, Policy& policy, Report& report) {
   if (!fields.is_map()) return;
   policy.backoff = Backoff::list;
   if (const auto field = fields.find("delays")) {
-    for (const text::Node* item : text::read_list(*field, "durations", report).value_or(std::vector<const text::Node*>{})) {
+    for (const text::Node* item :
+         text::read_list(*field, "durations", report).value_or(std::vector<const text::Node*>{})) {
       if (const auto delay = text::read_duration({"delays", item}, grammar, report)) policy.delays.push_back(*delay);
     }
   } else {
@@ -86,16 +89,20 @@ void read_custom(const text::Node& node, Policy& policy, Report& report) {
 
 void read_backoff(const Field& field, Policy& policy, Report& report) {
   if (field.node->type != NodeType::mapping) {
+    if (field.node->type == NodeType::string && field.node->text == "custom") {
+      return report.error(*field.node, "backoff: custom needs its delays", "write {custom: {delays: [1s, 5s]}}");
+    }
     if (const auto word = text::read_word(field, {"fixed", "linear", "exponential", "fibonacci"}, report)) {
-      policy.backoff = *word == "fixed"    ? Backoff::constant
-                       : *word == "linear" ? Backoff::linear
+      policy.backoff = *word == "fixed"       ? Backoff::constant
+                       : *word == "linear"    ? Backoff::linear
                        : *word == "fibonacci" ? Backoff::fibonacci
                                               : Backoff::exponential;
     }
     return;
   }
   if (field.node->members.size() != 1) {
-    report.error(*field.node, fmt::format("backoff: expected exactly one strategy, found {}", field.node->members.size()),
+    report.error(*field.node,
+                 fmt::format("backoff: expected exactly one strategy, found {}", field.node->members.size()),
                  "one of " + text::join_words(strategies));
   }
   for (const auto& [key, value] : field.node->members) {
@@ -111,8 +118,9 @@ void read_backoff(const Field& field, Policy& policy, Report& report) {
       read_custom(*value, policy, report);
     } else {
       const std::string_view close = text::nearest(key->text, strategies);
-      report.error(*key, fmt::format("backoff: unknown strategy \"{}\"", key->text),
-                   (close.empty() ? "" : fmt::format("did you mean {}? ", close)) + "allowed: " + text::join_words(strategies));
+      report.error(
+          *key, fmt::format("backoff: unknown strategy \"{}\"", key->text),
+          (close.empty() ? "" : fmt::format("did you mean {}? ", close)) + "allowed: " + text::join_words(strategies));
     }
   }
 }
@@ -122,21 +130,27 @@ void read_retry_on_entry(const text::Node& item, FailureRules& rules, Report& re
     text::Fields fields{item, "retry_on", report};
     const auto pattern = fields.find("pattern");
     fields.finish();
-    if (!pattern) return report.error(item, "retry_on: pattern is missing", "write {pattern: \"a regular expression\"}");
+    if (!pattern)
+      return report.error(item, "retry_on: pattern is missing", "write {pattern: \"a regular expression\"}");
     if (pattern->node->type != NodeType::string) {
-      return report.error(*pattern->node, fmt::format("pattern: expected text, found {}", text::describe(*pattern->node)));
+      return report.error(*pattern->node,
+                          fmt::format("pattern: expected text, found {}", text::describe(*pattern->node)));
     }
     auto compiled = text::compile_pattern(pattern->node->text);
-    if (!compiled) return report.error(*pattern->node, fmt::format("pattern: RE2 cannot read it: {}", compiled.error()));
+    if (!compiled)
+      return report.error(*pattern->node, fmt::format("pattern: RE2 cannot read it: {}", compiled.error()));
     rules.push_back(FailureRule::of_message("/" + pattern->node->text + "/", *std::move(compiled)));
     return;
   }
   for (const ErrorCategory category : categories) {
-    if (item.type == NodeType::string && item.text == name_of(category)) return rules.push_back(FailureRule::of(category));
+    if (item.type == NodeType::string && item.text == name_of(category))
+      return rules.push_back(FailureRule::of(category));
   }
   constexpr std::string_view words[] = {"network", "timeout", "server_error", "rate_limit"};
   const std::string_view close = item.is_scalar() ? text::nearest(item.text, words) : std::string_view{};
-  report.error(item, fmt::format("retry_on: expected network, timeout, server_error, rate_limit or {{pattern: …}}, found {}", text::describe(item)),
+  report.error(item,
+               fmt::format("retry_on: expected network, timeout, server_error, rate_limit or {{pattern: …}}, found {}",
+                           text::describe(item)),
                close.empty() ? "for other words use {pattern: \"…\"}" : fmt::format("did you mean {}?", close));
 }
 
@@ -182,11 +196,14 @@ Value write_retry_on(const FailureRules& rules, Losses& losses) {
       pattern.set("pattern", rule.text.substr(1, rule.text.size() - 2));
       list.add(std::move(pattern));
     } else {
-      losses.push_back(fmt::format("{} in only_on: retry_on knows network, timeout, server_error, rate_limit and patterns", rule.text));
+      losses.push_back(fmt::format(
+          "{} in only_on: retry_on knows network, timeout, server_error, rate_limit and patterns", rule.text));
     }
   }
   return list;
 }
+
+std::string unwrap(const text::Node&) { return "write what stands under retry_config: alone"; }
 
 }  // namespace
 
@@ -197,28 +214,36 @@ Policy read_prodigy(const text::Node& root, Report& report) {
   const auto alias = fields.find("max_attempts");
   if (attempts) assign(policy.max_attempts, text::read_whole(*attempts, {1, counts_max}, report));
   if (alias) assign(policy.max_attempts, text::read_whole(*alias, {1, counts_max}, report));
-  if (attempts && alias) report.error(*alias->node, "max_attempts: attempts is given too, and they mean the same", "keep one of them");
-  if (const auto field = fields.find("initial_delay")) assign(policy.initial, text::read_duration(*field, grammar, report));
+  if (attempts && alias)
+    report.error(*alias->node, "max_attempts: attempts is given too, and they mean the same", "keep one of them");
+  if (const auto field = fields.find("initial_delay"))
+    assign(policy.initial, text::read_duration(*field, grammar, report));
   if (const auto field = fields.find("backoff")) read_backoff(*field, policy, report);
   if (const auto field = fields.find("max_delay")) assign(policy.max, text::read_duration(*field, grammar, report));
   bool jitter = false;
   double factor = default_jitter_factor;
   if (const auto field = fields.find("jitter")) assign(jitter, text::read_boolean(*field, report));
-  if (const auto field = fields.find("jitter_factor")) assign(factor, text::read_decimal(*field, {.min = 0, .max = 1}, report));
+  if (const auto field = fields.find("jitter_factor"))
+    assign(factor, text::read_decimal(*field, {.min = 0, .max = 1}, report));
+  if (const auto field = fields.find("jitter_factor"); field && !jitter) {
+    report.warning(*field->node, "jitter_factor is not used without jitter: true");
+  }
   if (jitter) {
     policy.jitter = Jitter::ratio;
     policy.jitter_ratio = factor;
   }
-  if (const auto field = fields.find("retry_budget")) assign(policy.retry_budget, text::read_duration(*field, grammar, report));
+  if (const auto field = fields.find("retry_budget"))
+    assign(policy.retry_budget, text::read_duration(*field, grammar, report));
   if (const auto field = fields.find("retry_on")) {
     FailureRules rules;
-    for (const text::Node* item : text::read_list(*field, "network, timeout, server_error, rate_limit or {pattern: …}", report)
-                                      .value_or(std::vector<const text::Node*>{})) {
+    for (const text::Node* item :
+         text::read_list(*field, "network, timeout, server_error, rate_limit or {pattern: …}", report)
+             .value_or(std::vector<const text::Node*>{})) {
       read_retry_on_entry(*item, rules, report);
     }
     if (!rules.empty()) policy.only_on = std::move(rules);  // an empty list retries every error
   }
-  if (fields.is_map()) fields.finish();
+  if (fields.is_map()) fields.finish({{"retry_config", unwrap}});
   return policy;
 }
 
@@ -240,7 +265,8 @@ Value write_prodigy(const Policy& policy, Losses& losses) {
   } else if (policy.only_on) {
     map.set("retry_on", write_retry_on(*policy.only_on, losses));
   }
-  if (policy.never_on && !policy.never_on->empty()) losses.push_back(fmt::format("never retrying on: {}", rules_in_words(*policy.never_on)));
+  if (policy.never_on && !policy.never_on->empty())
+    losses.push_back(fmt::format("never retrying on: {}", rules_in_words(*policy.never_on)));
   lose_class_rule(policy, losses);
   lose_max_elapsed(policy, losses);
   lose_attempt_timeout(policy, losses);

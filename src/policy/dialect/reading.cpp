@@ -26,15 +26,20 @@ std::optional<FailureRules> read_type_names(const text::Field& field, text::Repo
 }
 
 void lose_attempt_timeout(const Policy& policy, Losses& losses) {
-  if (policy.attempt_timeout) losses.push_back(fmt::format("the limit of {} for each attempt", text::format_duration(*policy.attempt_timeout)));
+  if (policy.attempt_timeout)
+    losses.push_back(fmt::format("the limit of {} for each attempt", text::format_duration(*policy.attempt_timeout)));
 }
 
 void lose_max_elapsed(const Policy& policy, Losses& losses) {
-  if (policy.max_elapsed) losses.push_back(fmt::format("giving up {} after the work was created", text::format_duration(*policy.max_elapsed)));
+  if (policy.max_elapsed)
+    losses.push_back(
+        fmt::format("giving up {} after the work was created", text::format_duration(*policy.max_elapsed)));
 }
 
 void lose_retry_budget(const Policy& policy, Losses& losses) {
-  if (policy.retry_budget) losses.push_back(fmt::format("the budget of {} for all waits together", text::format_duration(*policy.retry_budget)));
+  if (policy.retry_budget)
+    losses.push_back(
+        fmt::format("the budget of {} for all waits together", text::format_duration(*policy.retry_budget)));
 }
 
 void lose_parallelism(const Policy& policy, Losses& losses) {
@@ -51,25 +56,41 @@ void lose_verdict(const Policy& policy, Losses& losses) {
 
 void lose_filters(const Policy& policy, Losses& losses) {
   if (policy.only_on) losses.push_back(fmt::format("retrying only on: {}", rules_in_words(*policy.only_on)));
-  if (policy.never_on && !policy.never_on->empty()) losses.push_back(fmt::format("never retrying on: {}", rules_in_words(*policy.never_on)));
+  if (policy.never_on && !policy.never_on->empty())
+    losses.push_back(fmt::format("never retrying on: {}", rules_in_words(*policy.never_on)));
 }
 
 void lose_class_rule(const Policy& policy, Losses& losses) {
   // With only_on given, whatever it does not name stops anyway.
-  if (policy.stops_on_class && !policy.only_on) losses.push_back("stopping on failures whose class is not retryable (deterministic, budget_exhausted)");
+  if (policy.stops_on_class && !policy.only_on)
+    losses.push_back("stopping on failures whose class is not retryable (deterministic, budget_exhausted)");
 }
 
 std::int64_t capped_attempts(const Policy& policy, Losses& losses) {
-  if (policy.max_attempts) return static_cast<std::int64_t>(*policy.max_attempts);
-  losses.push_back(fmt::format("unlimited attempts (written as {})", counts_max));
+  if (!policy.max_attempts) {
+    losses.push_back(fmt::format("unlimited attempts (written as {})", counts_max));
+  } else if (*policy.max_attempts > static_cast<std::uint64_t>(counts_max)) {
+    losses.push_back(fmt::format("{} attempts (written as {})", *policy.max_attempts, counts_max));
+  } else {
+    return static_cast<std::int64_t>(*policy.max_attempts);
+  }
   return counts_max;
+}
+
+void lose_elapsed_from(const Policy& policy, ElapsedFrom target, Losses& losses) {
+  if (!policy.max_elapsed || policy.elapsed_from == target) return;
+  losses.push_back(target == ElapsedFrom::creation
+                       ? "counting the deadline from the start of the first attempt (here: from creation)"
+                       : "counting the deadline from creation (here: from the start of the first attempt)");
 }
 
 Duration effective_constant(const Policy& policy) noexcept { return std::min(policy.initial, effective_max(policy)); }
 
 Duration effective_max(const Policy& policy) noexcept { return policy.max.value_or(Duration::max()); }
 
-bool grows_by_itself(const Policy& policy) noexcept { return policy.increment.value_or(policy.initial) == policy.initial; }
+bool grows_by_itself(const Policy& policy) noexcept {
+  return policy.increment.value_or(policy.initial) == policy.initial;
+}
 
 std::string backoff_in_words(const Policy& policy) {
   switch (policy.backoff) {

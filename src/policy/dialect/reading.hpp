@@ -83,7 +83,9 @@ void lose_verdict(const Policy& policy, Losses& losses);
 void lose_filters(const Policy& policy, Losses& losses);
 void lose_class_rule(const Policy& policy, Losses& losses);  // for targets that know no classes
 
-// The number of attempts for targets that must have one.
+void lose_elapsed_from(const Policy& policy, ElapsedFrom target, Losses& losses);
+
+// The number of attempts for targets that must have one, or cannot have so many.
 std::int64_t capped_attempts(const Policy& policy, Losses& losses);
 
 // Base delays that are the same for every target: constant below its cap, no cap as the longest duration there is.

@@ -17,7 +17,8 @@ using text::Value;
 constexpr double jitter_ratio = 0.25;
 
 // Never retried, whatever the config says; exclude_exceptions adds to them.
-constexpr std::array<const char*, 5> always_excluded{"ValidationError", "ValueError", "TypeError", "KeyError", "AttributeError"};
+constexpr std::array<const char*, 5> always_excluded{"ValidationError", "ValueError", "TypeError", "KeyError",
+                                                     "AttributeError"};
 // Retried when retry_on_exceptions is not given; ConnectionError stands for its whole family.
 constexpr std::array<const char*, 2> retried_by_default{"TimeoutError", "ConnectionError"};
 
@@ -27,7 +28,9 @@ FailureRules types(std::span<const char* const> names) {
   return rules;
 }
 
-bool contains(const FailureRules& rules, const FailureRule& rule) { return std::ranges::find(rules, rule) != rules.end(); }
+bool contains(const FailureRules& rules, const FailureRule& rule) {
+  return std::ranges::find(rules, rule) != rules.end();
+}
 
 std::optional<Duration> read_seconds(const Field& field, Report& report) {
   return text::read_decimal_duration(field, ns_per_second, "seconds", report);
@@ -48,16 +51,23 @@ Value names_of(const FailureRules& rules, const char* list, Losses& losses) {
 }
 
 void write_backoff(const Policy& policy, Value& map, Losses& losses) {
-  const bool known = policy.backoff == Backoff::constant || policy.backoff == Backoff::exponential || policy.backoff == Backoff::fibonacci ||
+  const bool known = policy.backoff == Backoff::constant || policy.backoff == Backoff::exponential ||
+                     policy.backoff == Backoff::fibonacci ||
                      (policy.backoff == Backoff::linear && grows_by_itself(policy));
-  if (!known) losses.push_back(backoff_in_words(policy) + (policy.backoff == Backoff::linear ? " (written as growing by initial_delay)" : " (written as exponential)"));
+  if (!known)
+    losses.push_back(backoff_in_words(policy) + (policy.backoff == Backoff::linear
+                                                     ? " (written as growing by initial_delay)"
+                                                     : " (written as exponential)"));
   const bool written_by_name = known || policy.backoff == Backoff::linear;
   map.set("backoff_strategy", written_by_name ? std::string{name_of(policy.backoff)} : "exponential");
   map.set("initial_delay", seconds(policy.initial));
   map.set("max_delay", seconds(effective_max(policy)));
   map.set("backoff_multiplier", policy.factor);
   const bool ratio = policy.jitter == Jitter::ratio && policy.jitter_ratio == jitter_ratio;
-  if (policy.jitter != Jitter::none && !ratio) losses.push_back(fmt::format("{} jitter (written as ±25 %)", policy.jitter == Jitter::ratio ? fmt::format("±{:g} %", policy.jitter_ratio * 100) : std::string{name_of(policy.jitter)}));
+  if (policy.jitter != Jitter::none && !ratio)
+    losses.push_back(fmt::format("{} jitter (written as ±25 %)", policy.jitter == Jitter::ratio
+                                                                     ? fmt::format("±{:g} %", policy.jitter_ratio * 100)
+                                                                     : std::string{name_of(policy.jitter)}));
   map.set("jitter", policy.jitter != Jitter::none);
 }
 
@@ -78,9 +88,13 @@ void write_filters(const Policy& policy, Value& map, Losses& losses) {
     map.set("retry_on_exceptions", names_of(*policy.only_on, "only_on", losses));
   }
   if (!never_on.empty()) map.set("exclude_exceptions", names_of(never_on, "never_on", losses));
-  const bool lists_types = (policy.only_on && !policy.only_on->empty()) || (policy.never_on && !policy.never_on->empty());
-  if (policy.match == Matching::exact && lists_types) losses.push_back("matching error types exactly (rh-agents also matches subtypes)");
+  const bool lists_types =
+      (policy.only_on && !policy.only_on->empty()) || (policy.never_on && !policy.never_on->empty());
+  if (policy.match == Matching::exact && lists_types)
+    losses.push_back("matching error types exactly (rh-agents also matches subtypes)");
 }
+
+std::string unwrap(const text::Node&) { return "write what stands under retry_config: alone"; }
 
 }  // namespace
 
@@ -91,8 +105,10 @@ Policy read_rh_agents(const text::Node& root, Report& report) {
                 .only_on = types(retried_by_default),
                 .never_on = types(always_excluded),
                 .stops_on_class = false};
+  policy.elapsed_from = ElapsedFrom::first_start;
   text::Fields fields{root, "", report};
-  if (const auto field = fields.find("max_attempts")) assign(policy.max_attempts, text::read_whole(*field, {1, counts_max}, report));
+  if (const auto field = fields.find("max_attempts"))
+    assign(policy.max_attempts, text::read_whole(*field, {1, counts_max}, report));
   if (const auto field = fields.find("backoff_strategy")) {
     if (const auto word = text::read_word(*field, {"constant", "linear", "exponential", "fibonacci"}, report)) {
       for (const Backoff backoff : {Backoff::constant, Backoff::linear, Backoff::exponential, Backoff::fibonacci}) {
@@ -102,21 +118,27 @@ Policy read_rh_agents(const text::Node& root, Report& report) {
   }
   if (const auto field = fields.find("initial_delay")) assign(policy.initial, read_seconds(*field, report));
   if (const auto field = fields.find("max_delay")) assign(policy.max, read_seconds(*field, report));
-  if (const auto field = fields.find("backoff_multiplier")) assign(policy.factor, text::read_decimal(*field, {.min = 1}, report));
+  if (const auto field = fields.find("backoff_multiplier"))
+    assign(policy.factor, text::read_decimal(*field, {.min = 1}, report));
   if (const auto field = fields.find("jitter")) {
     if (const auto on = text::read_boolean(*field, report)) policy.jitter = *on ? Jitter::ratio : Jitter::none;
   }
-  if (const auto field = fields.find("retry_on_exceptions"); field && !is_null(*field)) assign(policy.only_on, read_type_names(*field, report));
+  if (const auto field = fields.find("retry_on_exceptions"); field && !is_null(*field))
+    assign(policy.only_on, read_type_names(*field, report));
   if (const auto field = fields.find("exclude_exceptions"); field && !is_null(*field)) {
     for (FailureRule& rule : read_type_names(*field, report).value_or(FailureRules{})) {
       if (!contains(*policy.never_on, rule)) policy.never_on->push_back(std::move(rule));
     }
   }
-  if (const auto field = fields.find("retry_timeout"); field && !is_null(*field)) assign(policy.max_elapsed, read_seconds(*field, report));
+  if (const auto field = fields.find("retry_timeout"); field && !is_null(*field))
+    assign(policy.max_elapsed, read_seconds(*field, report));
   bool enabled = true;
   if (const auto field = fields.find("enabled")) assign(enabled, text::read_boolean(*field, report));
   if (!enabled) policy.max_attempts = 1;
-  if (fields.is_map()) fields.finish();
+  if (const auto field = fields.find("backoff_multiplier"); field && policy.backoff != Backoff::exponential) {
+    report.warning(*field->node, fmt::format("backoff_multiplier is not used by {} backoff", name_of(policy.backoff)));
+  }
+  if (fields.is_map()) fields.finish({{"retry_config", unwrap}});
   return policy;
 }
 
@@ -126,6 +148,7 @@ Value write_rh_agents(const Policy& policy, Losses& losses) {
   write_backoff(policy, map, losses);
   write_filters(policy, map, losses);
   if (policy.max_elapsed) map.set("retry_timeout", seconds(*policy.max_elapsed));
+  lose_elapsed_from(policy, ElapsedFrom::first_start, losses);
   lose_class_rule(policy, losses);
   lose_attempt_timeout(policy, losses);
   lose_retry_budget(policy, losses);

@@ -25,7 +25,7 @@ Parsed parse_exit(std::string_view text) {
   const std::size_t dash = text.find('-');
   const auto low = small_number(text.substr(0, dash));
   const auto high = dash == std::string_view::npos ? low : small_number(text.substr(dash + 1));
-  if (!low || !high || *low < 1 || *high > most || *low > *high) {
+  if (!low || !high || *high < 1 || *high > most || *low > *high) {  // exit 0 alone is no failure
     return std::unexpected("exit codes of failures go from 1 to 255: exit:75 or exit:64-74");
   }
   return FailureRule::of_exit(*low, *high);
@@ -50,7 +50,8 @@ Parsed parse_signal(std::string_view text) {
 }
 
 Parsed parse_regex(std::string_view text) {
-  if (text.size() < 3 || !text.ends_with('/')) return std::unexpected("a pattern stands between slashes: /connection reset/");
+  if (text.size() < 3 || !text.ends_with('/'))
+    return std::unexpected("a pattern stands between slashes: /connection reset/");
   auto pattern = text::compile_pattern(text.substr(1, text.size() - 2));
   if (!pattern) return std::unexpected(fmt::format("RE2 cannot read this pattern: {}", pattern.error()));
   return FailureRule::of_message(std::string{text}, *std::move(pattern));
@@ -74,7 +75,8 @@ Parsed parse_rule(std::string_view text) {
   if (const auto kind = failure_kind_named(text)) return FailureRule::of(*kind);
   if (is_type_name(text)) return FailureRule::of_type(std::string{text});
   return std::unexpected(
-      "an entry is a class (transient), a kind (timeout), an error type (TimeoutError), exit:75, exit:64-74, signal:KILL, "
+      "an entry is a class (transient), a kind (timeout), an error type (TimeoutError), exit:75, exit:64-74, "
+      "signal:KILL, "
       "http:503, http:5xx or /a pattern/");
 }
 
@@ -94,14 +96,19 @@ void read_rule(const text::Node& node, text::Report& report, std::vector<Classif
   ClassifyRule rule;
   bool complete = when && then;
   if (when) {
-    auto parsed = when->node->type == text::NodeType::string ? dialect::parse_rule(when->node->text)
-                                                             : std::unexpected(std::string{"an entry is text, such as \"exit:3\""});
-    if (!parsed) report.error(*when->node, fmt::format("when: {} cannot match anything", text::describe(*when->node)), parsed.error());
+    auto parsed = when->node->type == text::NodeType::string
+                      ? dialect::parse_rule(when->node->text)
+                      : std::unexpected(std::string{"an entry is text, such as \"exit:3\""});
+    if (!parsed)
+      report.error(*when->node, fmt::format("when: {} cannot match anything", text::describe(*when->node)),
+                   parsed.error());
     complete = complete && parsed;
     if (parsed) rule.when = *std::move(parsed);
   }
   if (then) {
-    const auto word = text::read_word(*then, {"transient", "deterministic", "budget_exhausted", "contract_failure", "test_failure", "canceled"}, report);
+    const auto word = text::read_word(
+        *then, {"transient", "deterministic", "budget_exhausted", "contract_failure", "test_failure", "canceled"},
+        report);
     complete = complete && word;
     if (word) rule.then = *failure_class_named(*word);
   }
@@ -110,7 +117,8 @@ void read_rule(const text::Node& node, text::Report& report, std::vector<Classif
 
 }  // namespace
 
-std::expected<std::vector<ClassifyRule>, std::vector<Diagnostic>> read_classify_rules(std::string text, std::string file) {
+std::expected<std::vector<ClassifyRule>, std::vector<Diagnostic>> read_classify_rules(std::string text,
+                                                                                      std::string file) {
   const auto document = text::read_document(std::move(text), std::move(file));
   if (!document) return std::unexpected(document.error());
   text::Report report{*document};
@@ -120,7 +128,9 @@ std::expected<std::vector<ClassifyRule>, std::vector<Diagnostic>> read_classify_
     text::Fields fields{*list, "", report};
     const auto classify = fields.find("classify");
     fields.finish();
-    if (!classify && !report.has_errors()) report.error(*list, "there is no list of rules here", "write classify: [{when: \"exit:3\", class: deterministic}]");
+    if (!classify && !report.has_errors())
+      report.error(*list, "there is no list of rules here",
+                   "write classify: [{when: \"exit:3\", class: deterministic}]");
     if (classify) list = classify->node;
   }
   if (!report.has_errors()) {

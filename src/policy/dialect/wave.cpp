@@ -11,6 +11,8 @@ using text::Value;
 
 constexpr auto grammar = text::DurationGrammar::go;
 
+std::string unwrap(const text::Node&) { return "write what stands under retry: alone"; }
+
 }  // namespace
 
 Policy read_wave(const text::Node& root, Report& report) {
@@ -18,19 +20,28 @@ Policy read_wave(const text::Node& root, Report& report) {
   policy.max_attempts = 1;
   text::Fields fields{root, "", report};
   if (const auto field = fields.find("policy")) {
-    if (const auto name = text::read_word(*field, {"none", "standard", "aggressive", "patient"}, report)) policy = *policy::named(*name);
+    if (const auto name = text::read_word(*field, {"none", "standard", "aggressive", "patient"}, report))
+      policy = *policy::named(*name);
   }
   policy.jitter = Jitter::none;
-  if (const auto field = fields.find("max_attempts")) assign(policy.max_attempts, text::read_whole(*field, {1, counts_max}, report));
+  if (const auto field = fields.find("max_attempts"))
+    assign(policy.max_attempts, text::read_whole(*field, {1, counts_max}, report));
   if (const auto field = fields.find("backoff")) {
     if (const auto word = text::read_word(*field, {"fixed", "linear", "exponential"}, report)) {
-      policy.backoff = *word == "fixed" ? Backoff::constant : *word == "linear" ? Backoff::linear : Backoff::exponential;
+      policy.backoff = *word == "fixed"    ? Backoff::constant
+                       : *word == "linear" ? Backoff::linear
+                                           : Backoff::exponential;
     }
   }
-  if (const auto field = fields.find("base_delay")) assign(policy.initial, text::read_duration(*field, grammar, report));
+  if (const auto field = fields.find("base_delay"))
+    assign(policy.initial, text::read_duration(*field, grammar, report));
   if (const auto field = fields.find("max_delay")) assign(policy.max, text::read_duration(*field, grammar, report));
   if (const auto field = fields.find("factor")) assign(policy.factor, text::read_decimal(*field, {.min = 1}, report));
-  if (fields.is_map()) fields.finish();
+  if (const auto field = fields.find("factor"); field && policy.backoff != Backoff::exponential) {
+    report.warning(*field->node, fmt::format("factor is not used by {} backoff",
+                                             policy.backoff == Backoff::linear ? "linear" : "fixed"));
+  }
+  if (fields.is_map()) fields.finish({{"retry", unwrap}});
   return policy;
 }
 
@@ -42,15 +53,19 @@ Value write_wave(const Policy& policy, Losses& losses) {
                      (policy.backoff == Backoff::linear && grows_by_itself(policy));
   if (!known) {
     const bool linear = policy.backoff == Backoff::linear;
-    losses.push_back(backoff_in_words(policy) + (linear ? " (written as growing by base_delay)" : " (written as exponential)"));
+    losses.push_back(backoff_in_words(policy) +
+                     (linear ? " (written as growing by base_delay)" : " (written as exponential)"));
     if (!linear) backoff = "exponential";
   }
   map.set("backoff", std::move(backoff));
   map.set("base_delay", text::format_duration(policy.initial, grammar));
   map.set("max_delay", text::format_duration(effective_max(policy), grammar));
-  map.set("factor", policy.factor);
-  if (policy.jitter != Jitter::none) losses.push_back(fmt::format("{} jitter: Wave waits exactly", name_of(policy.jitter)));
-  if (!policy.stops_on_class) losses.push_back("retrying failures of every class: Wave stops on deterministic and budget_exhausted");
+  if (policy.backoff == Backoff::exponential || policy.factor != policy::standard.factor)
+    map.set("factor", policy.factor);
+  if (policy.jitter != Jitter::none)
+    losses.push_back(fmt::format("{} jitter: Wave waits exactly", name_of(policy.jitter)));
+  if (!policy.stops_on_class)
+    losses.push_back("retrying failures of every class: Wave stops on deterministic and budget_exhausted");
   lose_filters(policy, losses);
   lose_max_elapsed(policy, losses);
   lose_attempt_timeout(policy, losses);

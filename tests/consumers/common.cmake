@@ -1,0 +1,21 @@
+# What the consumer scripts share. The settings come from CMakeLists.txt beside this file.
+
+# Runs a command and stops the test with all that it said if it fails.
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${what} failed (${status}): ${command}\n${said}")
+  endif()
+endfunction()
+
+# Configures a consumer project from scratch, builds it in Release and runs what it registers with CTest. Objects of an earlier run
+# are used again; settings are not.
+function(build_and_run name)
+  set(build ${SCRATCH_DIR}/${name})
+  run("Configuring ${name}" ${CMAKE_COMMAND} --fresh -S ${CMAKE_CURRENT_LIST_DIR}/${name} -B ${build} -G ${GENERATOR}
+    -DCMAKE_MAKE_PROGRAM=${MAKE_PROGRAM} -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=${FLAGS}"
+    "-DCMAKE_EXE_LINKER_FLAGS=${LINKER_FLAGS}" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF ${ARGN})
+  run("Building ${name}" ${CMAKE_COMMAND} --build ${build} --config Release)
+  run("Running ${name}" ${CMAKE_CTEST_COMMAND} --test-dir ${build} -C Release --output-on-failure --no-tests=error)
+endfunction()
