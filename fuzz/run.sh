@@ -19,6 +19,13 @@ if [ $# -eq 0 ]; then
   set -- fuzz_classify fuzz_dialect fuzz_document fuzz_duration fuzz_rules
 fi
 
+# Names instead of addresses in the report. Clang does not always find the tool by itself.
+if [ -z "${ASAN_SYMBOLIZER_PATH:-}" ]; then
+  for tool in llvm-symbolizer-19 llvm-symbolizer; do
+    ASAN_SYMBOLIZER_PATH=$(command -v $tool) && export ASAN_SYMBOLIZER_PATH && break
+  done
+fi
+
 failed=0
 for fuzzer in "$@"; do
   program=$directory/$fuzzer

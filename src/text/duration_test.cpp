@@ -94,7 +94,9 @@ TEST(TextDuration, refusals_say_what_is_wrong_and_what_to_write) {
       {native, "1h 30m", "has a blank", ""},
       {native, "1 second", "has a blank", "write 1s"},
       {native, "2 minutes", "has a blank", "write 2m"},
-      {native, "2minutes", "has an unknown unit (units: ns, us, ms, s, m, h, d or w)", "write 2m"},
+      {native, "2minutes", "is not a duration", "write 2m"},
+      {native, "2hours", "is not a duration", "write 2h"},
+      {native, "2 sec", "has a blank", "write 2s"},
       {native, "3 Hours", "has a blank", "write 3h"},
       {native, "5S", "has an unknown unit (units: ns, us, ms, s, m, h, d or w)", "write 5s"},
       {native, "1y", "has an unknown unit (units: ns, us, ms, s, m, h, d or w)", ""},
@@ -200,7 +202,7 @@ TEST(TextDuration, rough_ones_have_three_digits_and_never_an_exponent) {
   EXPECT_EQ(rough_duration(60s + 400ms), "1m");
   EXPECT_EQ(rough_duration(999'999'600ns), "1s");
   EXPECT_EQ(rough_duration(999'600ns), "1ms");
-  EXPECT_EQ(rough_duration(59'999ms), "1m");
+  EXPECT_EQ(rough_duration(59'999ms), "60s");
 }
 
 RC_GTEST_PROP(TextDurationProperty, rough_ones_are_durations_near_the_exact_one, ()) {

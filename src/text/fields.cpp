@@ -112,12 +112,19 @@ std::optional<std::string_view> read_word(const Field& field, std::initializer_l
   return std::nullopt;
 }
 
-std::optional<std::vector<const Node*>> read_list(const Field& field, std::string_view of_what, Report& report) {
-  if (field.node->type == NodeType::sequence) return field.node->items;
-  const std::string help =
-      field.node->type == NodeType::string ? fmt::format("write [{}]", shorten(field.node->text, 40)) : "";
-  wrong(field, fmt::format("a list of {}", of_what), report, help);
-  return std::nullopt;
+std::optional<std::vector<const Node*>> read_list(const Field& field, std::string_view of_what, Report& report,
+                                                  std::size_t items_max) {
+  const Node& node = *field.node;
+  if (node.type != NodeType::sequence) {
+    const std::string help = node.type == NodeType::string ? fmt::format("write [{}]", shorten(node.text, 40)) : "";
+    wrong(field, fmt::format("a list of {}", of_what), report, help);
+    return std::nullopt;
+  }
+  if (node.items.size() > items_max) {
+    report.error(node, fmt::format("{}: {} entries, at most {} are allowed", field.key, node.items.size(), items_max));
+    return std::nullopt;
+  }
+  return node.items;
 }
 
 Fields::Fields(const Node& node, std::string_view name, Report& report) : node_{node}, name_{name}, report_{report} {

@@ -64,7 +64,8 @@ std::optional<Duration> read_duration(const Field& field, DurationGrammar gramma
 std::optional<bool> read_boolean(const Field& field, Report& report);
 std::optional<std::string_view> read_word(const Field& field, std::initializer_list<std::string_view> allowed,
                                           Report& report);
-std::optional<std::vector<const Node*>> read_list(const Field& field, std::string_view of_what, Report& report);
+std::optional<std::vector<const Node*>> read_list(const Field& field, std::string_view of_what, Report& report,
+                                                  std::size_t items_max = SIZE_MAX);
 
 // A word of another tool and what to write here instead; `rewrite` may use the value.
 struct Hint {

@@ -7,7 +7,7 @@ namespace {
 
 // Far more than patterns over error messages need, and compiled within a millisecond.
 constexpr std::size_t expression_bytes_max = 1000;
-constexpr std::int64_t compiled_bytes_max = 256 * 1024;
+constexpr std::int64_t compiled_bytes_max = 64 * 1024;
 
 class Re2Pattern final : public MessagePattern {
  public:

@@ -47,7 +47,8 @@ TEST(DialectNative, policies_of_the_users_own_can_be_a_base) {
   EXPECT_EQ(result->policy.max_attempts, 9U);
   EXPECT_EQ(result->policy.max, std::nullopt);
   EXPECT_EQ(read_policy("nightly", Dialect::native, "-", names)->policy, names["nightly"]);
-  EXPECT_EQ(read_policy("standard", Dialect::native, "-", names)->policy.max_attempts, 4U) << "a user's name wins over a built-in one";
+  EXPECT_EQ(read_policy("standard", Dialect::native, "-", names)->policy.max_attempts, 4U)
+      << "a user's name wins over a built-in one";
   const auto misspelt = read_policy("policy: nigthly", Dialect::native, "-", names);
   ASSERT_FALSE(misspelt.has_value());
   EXPECT_EQ(misspelt.error()[0].help, "did you mean nightly?");
@@ -55,13 +56,23 @@ TEST(DialectNative, policies_of_the_users_own_can_be_a_base) {
 
 TEST(DialectNative, words_of_other_tools_get_a_hint) {
   const std::pair<const char*, const char*> hints[] = {
-      {"retries: 3", "write max_attempts: 4 (the first run counts)"}, {"max_retries: 0", "write max_attempts: 1 (the first run counts)"},
+      {"retries: 3", "write max_attempts: 4 (the first run counts)"},
+      {"max_retries: 0", "write max_attempts: 1 (the first run counts)"},
       {"retries: many", "write max_attempts, which counts the first run too"},
-      {"attempts: 3", "write max_attempts"}, {"delay: 1s", "write initial"}, {"base_delay: 1s", "write initial"}, {"max_delay: 1s", "write max;"},
-      {"multiplier: 2", "write factor"}, {"on: [x]", "write only_on"}, {"retry_on: [x]", "write only_on"}, {"exclude_errors: []", "write never_on"},
-      {"timeout: 1s", "write attempt_timeout"}, {"deadline: 1s", "write max_elapsed"}, {"retry: {}", "write what stands under retry: alone"},
+      {"attempts: 3", "write max_attempts"},
+      {"delay: 1s", "write initial"},
+      {"base_delay: 1s", "write initial"},
+      {"max_delay: 1s", "write max;"},
+      {"multiplier: 2", "write factor"},
+      {"on: [x]", "write only_on"},
+      {"retry_on: [x]", "write only_on"},
+      {"exclude_errors: []", "write never_on"},
+      {"timeout: 1s", "write attempt_timeout"},
+      {"deadline: 1s", "write max_elapsed"},
+      {"retry: {}", "write what stands under retry: alone"},
   };
-  for (const auto& [text, hint] : hints) EXPECT_TRUE(first_error(text).help.starts_with(hint)) << text << ": " << first_error(text).help;
+  for (const auto& [text, hint] : hints)
+    EXPECT_TRUE(first_error(text).help.starts_with(hint)) << text << ": " << first_error(text).help;
   EXPECT_EQ(first_error("backoff: fixed").help, "did you mean constant?");
   EXPECT_EQ(first_error("jitter: 0.25").help, "write 25%");
 }
@@ -73,48 +84,63 @@ TEST(DialectNative, jitter_ratios_are_exact) {
   EXPECT_EQ(read("jitter: 7%").jitter_ratio, 0.07);
   EXPECT_EQ(read("jitter: 0%").jitter, Jitter::ratio);
   EXPECT_EQ(read("jitter: 100%").jitter_ratio, 1);
-  for (const char* text : {"jitter: 101%", "jitter: 100.0001%", "jitter: -5%", "jitter: '%'", "jitter: .5%", "jitter: 5.%", "jitter: 1.2.3%", "jitter: 1e1%", "jitter: '25 %'",
-                           "jitter: 0.25", "jitter: true", "jitter: null", "jitter: [full]", "jitter: Full"}) {
+  for (const char* text : {"jitter: 101%", "jitter: 100.0001%", "jitter: -5%", "jitter: '%'", "jitter: .5%",
+                           "jitter: 5.%", "jitter: 1.2.3%", "jitter: 1e1%", "jitter: '25 %'", "jitter: 0.25",
+                           "jitter: true", "jitter: null", "jitter: [full]", "jitter: Full"}) {
     EXPECT_TRUE(first_error(text).message.starts_with("jitter: expected none, full, equal or a ratio")) << text;
   }
 }
 
 TEST(DialectJson, has_the_fields_of_the_contract) {
-  EXPECT_EQ(policy_json(policy::standard),
-            R"({"max_attempts":3,"max_elapsed_ms":null,"attempt_timeout_ms":null,"backoff":"exponential","initial_ms":1000,"increment_ms":1000,"factor":2,)"
-            R"("delays_ms":null,"max_ms":30000,"jitter":"full","jitter_ratio":null,"only_on":null,"never_on":null,"match":"tree","honor_retry_after":true,)"
-            R"("retry_budget_ms":null,"parallelism":1})");
-  EXPECT_EQ(policy_json(read("{max_attempts: null, backoff: [1500us, 0], max: null, jitter: 12.5%, only_on: [], never_on: [TimeoutError, \"/a\\\"b/\"]}")),
-            R"({"max_attempts":null,"max_elapsed_ms":null,"attempt_timeout_ms":null,"backoff":"list","initial_ms":1000,"increment_ms":1000,"factor":2,)"
-            R"("delays_ms":[1.5,0],"max_ms":null,"jitter":"ratio","jitter_ratio":0.125,"only_on":[],"never_on":["TimeoutError","/a\"b/"],"match":"tree",)"
-            R"("honor_retry_after":true,"retry_budget_ms":null,"parallelism":1})");
+  EXPECT_EQ(
+      policy_json(policy::standard),
+      R"({"max_attempts":3,"max_elapsed_ms":null,"attempt_timeout_ms":null,"backoff":"exponential","initial_ms":1000,"increment_ms":1000,"factor":2,)"
+      R"("delays_ms":null,"max_ms":30000,"jitter":"full","jitter_ratio":null,"only_on":null,"never_on":null,"match":"tree","honor_retry_after":true,)"
+      R"("retry_budget_ms":null,"parallelism":1})");
+  EXPECT_EQ(
+      policy_json(read("{max_attempts: null, backoff: [1500us, 0], max: null, jitter: 12.5%, only_on: [], never_on: "
+                       "[TimeoutError, \"/a\\\"b/\"]}")),
+      R"({"max_attempts":null,"max_elapsed_ms":null,"attempt_timeout_ms":null,"backoff":"list","initial_ms":1000,"increment_ms":1000,"factor":2,)"
+      R"("delays_ms":[1.5,0],"max_ms":null,"jitter":"ratio","jitter_ratio":0.125,"only_on":[],"never_on":["TimeoutError","/a\"b/"],"match":"tree",)"
+      R"("honor_retry_after":true,"retry_budget_ms":null,"parallelism":1})");
 }
 
 TEST(DialectWrite, native_as_a_person_would_write_it) {
   EXPECT_EQ(write_policy(policy::standard, Dialect::native).text,
             "max_attempts: 3\nbackoff: exponential\ninitial: 1s\nfactor: 2\nmax: 30s\njitter: full\n");
-  EXPECT_EQ(write_policy(read("{max_attempts: unlimited, max_elapsed: 15m, backoff: [1s, 500ms], jitter: 12.5%, only_on: [\"http:5xx\"], honor_retry_after: false}"), Dialect::native).text,
-            "max_attempts: unlimited\nmax_elapsed: 15m\nbackoff: [1s, 500ms]\nmax: 30s\njitter: 12.5%\nonly_on: [\"http:5xx\"]\nhonor_retry_after: false\n");
+  EXPECT_EQ(write_policy(read("{max_attempts: unlimited, max_elapsed: 15m, backoff: [1s, 500ms], jitter: 12.5%, "
+                              "only_on: [\"http:5xx\"], honor_retry_after: false}"),
+                         Dialect::native)
+                .text,
+            "max_attempts: unlimited\nmax_elapsed: 15m\nbackoff: [1s, 500ms]\nmax: 30s\njitter: 12.5%\nonly_on: "
+            "[\"http:5xx\"]\nhonor_retry_after: false\n");
   EXPECT_EQ(write_policy(policy::none, Dialect::native, TextFormat::json).text,
-            "{\n  \"max_attempts\": 1,\n  \"backoff\": \"exponential\",\n  \"initial\": \"1s\",\n  \"factor\": 2,\n  \"max\": \"30s\",\n  \"jitter\": \"full\"\n}\n");
+            "{\n  \"max_attempts\": 1,\n  \"backoff\": \"exponential\",\n  \"initial\": \"1s\",\n  \"factor\": 2,\n  "
+            "\"max\": \"30s\",\n  \"jitter\": \"full\"\n}\n");
 }
 
 TEST(DialectWrite, the_other_dialects_in_their_own_words) {
   Policy policy = read("{}", Dialect::azolla);
   EXPECT_EQ(write_policy(policy, Dialect::azolla).text,
-            "version: 1\nstop:\n  max_attempts: 5\nwait:\n  strategy: exponential_jitter\n  initial_delay: 1\n  multiplier: 2\n  max_delay: 300\nretry:\n"
+            "version: 1\nstop:\n  max_attempts: 5\nwait:\n  strategy: exponential_jitter\n  initial_delay: 1\n  "
+            "multiplier: 2\n  max_delay: 300\nretry:\n"
             "  include_errors: [ValueError]\n");
   policy = read("{exclude_exceptions: [OSError], retry_timeout: 1.5}", Dialect::rh_agents);
   EXPECT_EQ(write_policy(policy, Dialect::rh_agents).text,
-            "max_attempts: 3\nbackoff_strategy: exponential\ninitial_delay: 1\nmax_delay: 60\nbackoff_multiplier: 2\njitter: true\nexclude_exceptions: [OSError]\n"
+            "max_attempts: 3\nbackoff_strategy: exponential\ninitial_delay: 1\nmax_delay: 60\nbackoff_multiplier: "
+            "2\njitter: true\nexclude_exceptions: [OSError]\n"
             "retry_timeout: 1.5\n");
   EXPECT_EQ(write_policy(read("policy: patient", Dialect::wave), Dialect::wave).text,
             "max_attempts: 3\nbackoff: exponential\nbase_delay: 5s\nmax_delay: 1m30s\nfactor: 3\n");
   EXPECT_EQ(write_policy(read("{max_retries: -1, parallelism: 3}", Dialect::argyll), Dialect::argyll).text,
             "max_retries: -1\nbackoff: 1000\nmax_backoff: 60000\nbackoff_type: exponential\nparallelism: 3\n");
-  EXPECT_EQ(write_policy(read("{jitter: true, retry_on: [network, {pattern: \"a b\"}], retry_budget: 90s}", Dialect::prodigy), Dialect::prodigy).text,
-            "attempts: 3\nbackoff:\n  exponential:\n    base: 2\ninitial_delay: 1s\nmax_delay: 30s\njitter: true\njitter_factor: 0.3\nretry_budget: 1m30s\nretry_on:\n"
-            "  - network\n  -\n    pattern: \"a b\"\n");
+  EXPECT_EQ(
+      write_policy(read("{jitter: true, retry_on: [network, {pattern: \"a b\"}], retry_budget: 90s}", Dialect::prodigy),
+                   Dialect::prodigy)
+          .text,
+      "attempts: 3\nbackoff:\n  exponential:\n    base: 2\ninitial_delay: 1s\nmax_delay: 30s\njitter: "
+      "true\njitter_factor: 0.3\nretry_budget: 1m30s\nretry_on:\n"
+      "  - network\n  -\n    pattern: \"a b\"\n");
 }
 
 bool loses(const Policy& policy, Dialect dialect, std::string_view what) {
@@ -124,10 +150,17 @@ bool loses(const Policy& policy, Dialect dialect, std::string_view what) {
 
 TEST(DialectLosses, each_thing_a_dialect_cannot_say_is_named) {
   const std::pair<const char*, const char*> native_to_wave[] = {
-      {"{}", "full jitter"}, {"{jitter: none, only_on: [auth]}", "retrying only on: auth"}, {"{jitter: none, never_on: [auth]}", "never retrying on: auth"},
-      {"max_elapsed: 1h", "giving up 1h after"}, {"attempt_timeout: 1s", "the limit of 1s for each attempt"}, {"honor_retry_after: false", "Retry-After"},
-      {"max_attempts: unlimited", "unlimited attempts"}, {"backoff: fibonacci", "fibonacci backoff"}, {"backoff: [1s]", "a list of delays"},
-      {"{backoff: linear, increment: 3s}", "linear backoff by 3s"}, {"backoff: decorrelated", "decorrelated backoff"},
+      {"{}", "full jitter"},
+      {"{jitter: none, only_on: [auth]}", "retrying only on: auth"},
+      {"{jitter: none, never_on: [auth]}", "never retrying on: auth"},
+      {"max_elapsed: 1h", "giving up 1h after"},
+      {"attempt_timeout: 1s", "the limit of 1s for each attempt"},
+      {"honor_retry_after: false", "Retry-After"},
+      {"max_attempts: unlimited", "unlimited attempts"},
+      {"backoff: fibonacci", "fibonacci backoff"},
+      {"backoff: [1s]", "a list of delays"},
+      {"{backoff: linear, increment: 3s}", "linear backoff by 3s"},
+      {"backoff: decorrelated", "decorrelated backoff"},
   };
   for (const auto& [text, loss] : native_to_wave) EXPECT_TRUE(loses(read(text), Dialect::wave, loss)) << text;
   EXPECT_TRUE(write_policy(read("jitter: none"), Dialect::wave).losses.empty());
@@ -150,13 +183,16 @@ TEST(DialectLosses, each_thing_a_dialect_cannot_say_is_named) {
 
 // A document that a lossy conversion writes is still a valid one.
 TEST(DialectLosses, what_is_written_is_valid_all_the_same) {
-  for (const char* text : {"{}", "none", "{max_attempts: unlimited, max: null, backoff: fibonacci}", "{backoff: [1s, 2s], max: null}", "{backoff: decorrelated, only_on: [auth, OSError]}",
-                           "{only_on: []}", "{initial: 1h, max: 1s}", "{initial: 1ns, jitter: 0.5%}", "{never_on: [\"/a b/\"], max_elapsed: 1ns, attempt_timeout: 1ns}"}) {
+  for (const char* text :
+       {"{}", "none", "{max_attempts: unlimited, max: null, backoff: fibonacci}", "{backoff: [1s, 2s], max: null}",
+        "{backoff: decorrelated, only_on: [auth, OSError]}", "{only_on: []}", "{initial: 1h, max: 1s}",
+        "{initial: 1ns, jitter: 0.5%}", "{never_on: [\"/a b/\"], max_elapsed: 1ns, attempt_timeout: 1ns}"}) {
     for (const Dialect dialect : all_dialects) {
       for (const TextFormat format : {TextFormat::yaml, TextFormat::json}) {
         const WrittenPolicy written = write_policy(read(text), dialect, format);
         const auto back = read_policy(written.text, dialect);
-        EXPECT_TRUE(back.has_value()) << text << " in " << name_of(dialect) << ":\n" << written.text << (back ? "" : render(back.error()));
+        EXPECT_TRUE(back.has_value()) << text << " in " << name_of(dialect) << ":\n"
+                                      << written.text << (back ? "" : render(back.error()));
       }
     }
   }
@@ -171,7 +207,8 @@ TEST(DialectLosses, a_type_whose_name_is_a_native_word_does_not_change_its_meani
     const auto back = read_policy(written.text, Dialect::native);
     ASSERT_TRUE(back.has_value()) << written.text;
     Random random{1};
-    EXPECT_TRUE(decide(back->policy, {}, {.type = name, .message = "y"}, random).retry) << "nothing was reported as lost, but " << name << " is no longer retried";
+    EXPECT_TRUE(decide(back->policy, {}, {.type = name, .message = "y"}, random).retry)
+        << "nothing was reported as lost, but " << name << " is no longer retried";
   }
 }
 
@@ -179,7 +216,8 @@ TEST(DialectLosses, a_type_that_native_cannot_name_is_lost_and_said_to_be) {
   for (const char* name : {"My-Error", "std::io::Error", "Erreur é", "3"}) {
     const Policy policy = read("{\"retry_on_exceptions\": [\"" + std::string{name} + "\"]}", Dialect::rh_agents);
     const WrittenPolicy written = write_policy(policy, Dialect::native);
-    EXPECT_TRUE(!written.losses.empty() || read_policy(written.text, Dialect::native).has_value()) << name << "\n" << written.text;
+    EXPECT_TRUE(!written.losses.empty() || read_policy(written.text, Dialect::native).has_value()) << name << "\n"
+                                                                                                   << written.text;
   }
 }
 
@@ -212,7 +250,8 @@ TEST(DialectErrors, are_safe_to_show) {
     const auto result = read_policy(text, dialect);
     ASSERT_FALSE(result.has_value()) << text;
     const std::string shown = render(result.error());
-    EXPECT_TRUE(std::ranges::none_of(shown, [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; })) << text;
+    EXPECT_TRUE(std::ranges::none_of(shown, [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }))
+        << text;
   }
 }
 

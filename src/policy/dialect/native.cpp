@@ -138,7 +138,7 @@ void read_jitter(const Field& field, Policy& policy, Report& report) {
 }
 
 std::optional<FailureRules> read_rules(const Field& field, Report& report) {
-  const auto items = text::read_list(field, "classes, kinds, types, exit:N, http:N or /patterns/", report);
+  const auto items = text::read_list(field, "classes, kinds, types, exit:N, http:N or /patterns/", report, rules_max);
   if (!items) return std::nullopt;
   FailureRules rules;
   for (const text::Node* item : *items) {

@@ -237,7 +237,7 @@ Policy read_prodigy(const text::Node& root, Report& report) {
   if (const auto field = fields.find("retry_on")) {
     FailureRules rules;
     for (const text::Node* item :
-         text::read_list(*field, "network, timeout, server_error, rate_limit or {pattern: …}", report)
+         text::read_list(*field, "network, timeout, server_error, rate_limit or {pattern: …}", report, rules_max)
              .value_or(std::vector<const text::Node*>{})) {
       read_retry_on_entry(*item, rules, report);
     }

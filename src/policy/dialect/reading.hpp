@@ -16,6 +16,7 @@ namespace reprise::dialect {
 inline constexpr std::int64_t ns_per_second = 1'000'000'000;
 inline constexpr std::int64_t ns_per_millisecond = 1'000'000;
 inline constexpr std::int64_t counts_max = std::int64_t{1} << 32;
+inline constexpr std::size_t rules_max = 256;  // entries of a list that may hold patterns, which take time to compile
 
 // What the target of a conversion cannot say.
 using Losses = std::vector<std::string>;

@@ -134,7 +134,7 @@ std::expected<std::vector<ClassifyRule>, std::vector<Diagnostic>> read_classify_
     if (classify) list = classify->node;
   }
   if (!report.has_errors()) {
-    const auto items = text::read_list({"classify", list}, "rules", report);
+    const auto items = text::read_list({"classify", list}, "rules", report, dialect::rules_max);
     for (const text::Node* item : items.value_or(std::vector<const text::Node*>{})) read_rule(*item, report, rules);
   }
   if (report.has_errors()) return std::unexpected(report.take());

@@ -21,7 +21,8 @@ bool warns(const std::string& text, std::string_view message, Dialect dialect = 
     EXPECT_GE(warning.line, 1U);
     EXPECT_GE(warning.column, 1U);
   }
-  return std::ranges::any_of(warnings, [&](const Diagnostic& warning) { return warning.message.find(message) != std::string::npos; });
+  return std::ranges::any_of(
+      warnings, [&](const Diagnostic& warning) { return warning.message.find(message) != std::string::npos; });
 }
 
 bool silent(const std::string& text, Dialect dialect = Dialect::native) {
@@ -31,7 +32,8 @@ bool silent(const std::string& text, Dialect dialect = Dialect::native) {
 }
 
 TEST(DialectWarnings, ordinary_policies_give_none) {
-  for (const char* text : {"none", "standard", "aggressive", "patient", "{}", "{max_attempts: 5, max_elapsed: 2m}", "{backoff: [1s, 5s]}", "{only_on: [transient]}"}) {
+  for (const char* text : {"none", "standard", "aggressive", "patient", "{}", "{max_attempts: 5, max_elapsed: 2m}",
+                           "{backoff: [1s, 5s]}", "{only_on: [transient]}"}) {
     EXPECT_TRUE(silent(text)) << text;
   }
   for (const Dialect dialect : all_dialects) EXPECT_TRUE(silent("{}", dialect)) << name_of(dialect);
@@ -52,9 +54,12 @@ TEST(DialectWarnings, an_unreachable_limit) {
   EXPECT_TRUE(warns("{max_attempts: 3, max_elapsed: 1h}", message));
   EXPECT_FALSE(warns("{max_attempts: 3, max_elapsed: 20s}", message));
   EXPECT_TRUE(warns("{max_attempts: 3, max_elapsed: 1h, attempt_timeout: 1s}", message));
-  EXPECT_FALSE(warns("{max_attempts: 3, max_elapsed: 1h, attempt_timeout: 30m}", message)) << "attempts that take their time may reach it";
-  EXPECT_TRUE(warns("{\"stop\":{\"max_delay\":1800},\"wait\":{\"strategy\":\"fixed\",\"delay\":10}}", message, Dialect::azolla));
-  const auto warnings = warnings_for("{\"stop\":{\"max_delay\":1800},\"wait\":{\"strategy\":\"fixed\",\"delay\":10}}", Dialect::azolla);
+  EXPECT_FALSE(warns("{max_attempts: 3, max_elapsed: 1h, attempt_timeout: 30m}", message))
+      << "attempts that take their time may reach it";
+  EXPECT_TRUE(warns("{\"stop\":{\"max_delay\":1800},\"wait\":{\"strategy\":\"fixed\",\"delay\":10}}", message,
+                    Dialect::azolla));
+  const auto warnings =
+      warnings_for("{\"stop\":{\"max_delay\":1800},\"wait\":{\"strategy\":\"fixed\",\"delay\":10}}", Dialect::azolla);
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(warnings[0].message, "unreachable limit: 5 attempts and 40s of waiting are over long before 30m");
   EXPECT_EQ(warnings[0].help, "to retry until then set \"max_attempts\": null");
@@ -113,7 +118,8 @@ TEST(DialectWarnings, no_jitter_on_a_fan_out) {
 }
 
 TEST(DialectWarnings, a_budget_that_ends_early) {
-  EXPECT_TRUE(warns("{attempts: 5, retry_budget: 5s}", "the budget of 5s is spent after attempt 3 of 5", Dialect::prodigy));
+  EXPECT_TRUE(
+      warns("{attempts: 5, retry_budget: 5s}", "the budget of 5s is spent after attempt 3 of 5", Dialect::prodigy));
   EXPECT_FALSE(warns("{attempts: 3, retry_budget: 5s}", "budget", Dialect::prodigy));
 }
 
@@ -125,7 +131,8 @@ TEST(DialectWarnings, filters_that_let_nothing_through) {
   EXPECT_TRUE(warns("{only_on: [TimeoutError], never_on: [OSError]}", "TimeoutError is excluded as OSError"));
   EXPECT_FALSE(warns("{only_on: [OSError], never_on: [TimeoutError]}", "excluded"));
   EXPECT_TRUE(warns("retry_on_exceptions: [KeyError]", "KeyError is excluded", Dialect::rh_agents));
-  EXPECT_FALSE(warns("retry: {include_errors: [TimeoutError], exclude_errors: [OSError]}", "excluded", Dialect::azolla)) << "Azolla matches exactly";
+  EXPECT_FALSE(warns("retry: {include_errors: [TimeoutError], exclude_errors: [OSError]}", "excluded", Dialect::azolla))
+      << "Azolla matches exactly";
 }
 
 TEST(DialectWarnings, words_that_are_probably_misspelt) {
@@ -151,7 +158,8 @@ TEST(DialectWarnings, fields_that_a_backoff_does_not_use) {
 
 // A type name may hold anything in Azolla and rh-agents; a terminal must not get to see it raw.
 TEST(DialectWarnings, names_are_made_safe_before_they_are_shown) {
-  for (const Diagnostic& warning : warnings_for(R"({"retry": {"include_errors": ["\u001b[31m"], "exclude_errors": ["\u001b[31m"]}})", Dialect::azolla)) {
+  for (const Diagnostic& warning : warnings_for(
+           R"({"retry": {"include_errors": ["\u001b[31m"], "exclude_errors": ["\u001b[31m"]}})", Dialect::azolla)) {
     EXPECT_EQ(warning.message.find('\x1b'), std::string::npos) << "an escape sequence in a warning";
   }
 }
