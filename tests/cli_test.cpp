@@ -1,4 +1,4 @@
-// The command as people and scripts meet it: exit codes, what goes to stdout and what to stderr, and how it answers bad input.
+// The command as people and scripts meet it: exit codes, stdout and stderr, and its answers to bad input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,15 +20,19 @@ using testing_support::run_program;
 using testing_support::Setting;
 using testing_support::TemporaryDirectory;
 
-Outcome run(std::vector<std::string> arguments, std::string_view input = {}, const std::vector<Setting>& settings = {}) {
+Outcome run(std::vector<std::string> arguments, std::string_view input = {},
+            const std::vector<Setting>& settings = {}) {
   arguments.insert(arguments.begin(), REPRISE_COMMAND);
   return run_program(arguments, input, settings);
 }
 
-bool has_place(const std::string& text) { return std::regex_search(text, std::regex{"(^|\n)[^\n]+:[0-9]+:[0-9]+: error: "}); }
+bool has_place(const std::string& text) {
+  return std::regex_search(text, std::regex{"(^|\n)[^\n]+:[0-9]+:[0-9]+: error: "});
+}
 
 const std::vector<std::vector<std::string>> commands{
-    {}, {"policy"}, {"policy", "check"}, {"policy", "show"}, {"policy", "schedule"}, {"policy", "decide"}, {"classify"}, {"schema"}, {"completion"}};
+    {},           {"policy"}, {"policy", "check"}, {"policy", "show"}, {"policy", "schedule"}, {"policy", "decide"},
+    {"classify"}, {"schema"}, {"completion"}};
 
 std::vector<std::string> with(std::vector<std::string> words, std::initializer_list<std::string> more) {
   words.insert(words.end(), more);
@@ -52,11 +56,14 @@ TEST(Help, every_command_explains_itself_on_stdout) {
 
 TEST(Help, lists_the_commands_and_the_choices) {
   const std::string top = run({"--help"}).out;
-  for (const char* word : {"policy", "classify", "schema", "completion", "--version", "Exit codes"}) EXPECT_NE(top.find(word), std::string::npos) << word;
+  for (const char* word : {"policy", "classify", "schema", "completion", "--version", "Exit codes"})
+    EXPECT_NE(top.find(word), std::string::npos) << word;
   const std::string policy = run({"policy", "--help"}).out;
-  for (const char* word : {"check", "show", "schedule", "decide"}) EXPECT_NE(policy.find(word), std::string::npos) << word;
+  for (const char* word : {"check", "show", "schedule", "decide"})
+    EXPECT_NE(policy.find(word), std::string::npos) << word;
   EXPECT_NE(run({"policy", "schedule", "--help"}).out.find("text|json|svg"), std::string::npos);
-  EXPECT_NE(run({"policy", "check", "--help"}).out.find("native|azolla|rh_agents|wave|argyll|prodigy"), std::string::npos);
+  EXPECT_NE(run({"policy", "check", "--help"}).out.find("native|azolla|rh_agents|wave|argyll|prodigy"),
+            std::string::npos);
 }
 
 TEST(Help, the_version_is_one_line) {
@@ -149,7 +156,8 @@ TEST(Check, a_valid_policy_exits_with_0_and_leaves_stdout_to_data) {
 TEST(Check, warnings_go_to_stderr_and_do_not_change_the_exit_code) {
   const Outcome outcome = run({"policy", "check", "-"}, "max_attempts: unlimited\n");
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_NE(outcome.err.find("<stdin>:1:15: warning: unlimited attempts and no deadline"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("<stdin>:1:15: warning: unlimited attempts and no deadline"), std::string::npos)
+      << outcome.err;
   EXPECT_EQ(outcome.out.find("warning: "), std::string::npos);
 }
 
@@ -159,7 +167,9 @@ TEST(Check, mistakes_go_to_stderr_with_their_place) {
   const Outcome outcome = run({"policy", "check", file});
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_TRUE(outcome.err.starts_with(file + ":2:1: error: unknown key \"facter\"\n  2 | facter: 2\n    | ^~~~~~\n  = did you mean factor? ")) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with(
+      file + ":2:1: error: unknown key \"facter\"\n  2 | facter: 2\n    | ^~~~~~\n  = did you mean factor? "))
+      << outcome.err;
 }
 
 TEST(Check, json_names_each_mistake) {
@@ -245,7 +255,8 @@ TEST(ScheduleText, in_ascii) {
 }
 
 TEST(ScheduleText, in_utf_8) {
-  const Outcome outcome = run({"policy", "schedule", "--failures", "2", "-"}, "max_attempts: 4\njitter: none\n", {{"LC_ALL", "de_CH.UTF-8"}});
+  const Outcome outcome = run({"policy", "schedule", "--failures", "2", "-"}, "max_attempts: 4\njitter: none\n",
+                              {{"LC_ALL", "de_CH.UTF-8"}});
   EXPECT_EQ(outcome.out,
             "retry       wait                between\n"
             "    1         1s                exactly  ████████████████████\n"
@@ -254,17 +265,21 @@ TEST(ScheduleText, in_utf_8) {
 }
 
 TEST(ScheduleText, the_locale_decides_about_the_letters) {
-  const auto is_ascii = [](const std::string& text) { return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }); };
+  const auto is_ascii = [](const std::string& text) {
+    return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  };
   const std::string text = "max_attempts: 60\njitter: full\n";
   const std::vector<std::string> arguments{"policy", "schedule", "--failures", "60", "-"};
   EXPECT_TRUE(is_ascii(run(arguments, text).out)) << "no locale, no UTF-8";
   EXPECT_TRUE(is_ascii(run(arguments, text, {{"LC_ALL", "C"}, {"LANG", "en_US.UTF-8"}}).out)) << "LC_ALL wins";
   EXPECT_FALSE(is_ascii(run(arguments, text, {{"LANG", "en_US.UTF-8"}}).out));
-  EXPECT_FALSE(is_ascii(run(arguments, text, {{"LC_ALL", ""}, {"LC_CTYPE", "C.utf8"}}).out)) << "an empty LC_ALL is not set";
+  EXPECT_FALSE(is_ascii(run(arguments, text, {{"LC_ALL", ""}, {"LC_CTYPE", "C.utf8"}}).out))
+      << "an empty LC_ALL is not set";
 }
 
 TEST(ScheduleText, has_no_escape_codes_and_no_carriage_returns) {
-  const std::string out = run({"policy", "schedule", "-"}, "{}", {{"TERM", "xterm-256color"}, {"LC_ALL", "C.UTF-8"}}).out;
+  const std::string out =
+      run({"policy", "schedule", "-"}, "{}", {{"TERM", "xterm-256color"}, {"LC_ALL", "C.UTF-8"}}).out;
   EXPECT_EQ(out.find('\x1b'), std::string::npos);
   EXPECT_EQ(out.find('\r'), std::string::npos);
 }
@@ -275,11 +290,14 @@ TEST(ScheduleText, says_when_nothing_is_retried) {
 }
 
 TEST(ScheduleJson, fractions_of_a_millisecond_are_kept) {
-  const Outcome outcome = run({"policy", "schedule", "--format", "json", "-"}, "max_attempts: 3\nbackoff: [1500us, 1ns]\njitter: none\n");
+  const Outcome outcome =
+      run({"policy", "schedule", "--format", "json", "-"}, "max_attempts: 3\nbackoff: [1500us, 1ns]\njitter: none\n");
   EXPECT_EQ(outcome.out,
-            "{\"retries\":[{\"retry\":1,\"nominal_ms\":1.5,\"min_ms\":1.5,\"max_ms\":1.5},{\"retry\":2,\"nominal_ms\":0.000001,\"min_ms\":0.000001,\"max_ms\":0.000001}],"
+            "{\"retries\":[{\"retry\":1,\"nominal_ms\":1.5,\"min_ms\":1.5,\"max_ms\":1.5},{\"retry\":2,\"nominal_ms\":"
+            "0.000001,\"min_ms\":0.000001,\"max_ms\":0.000001}],"
             "\"stop\":{\"reason\":\"attempts\",\"after_attempt\":3}}\n");
-  EXPECT_EQ(json::parse(run({"policy", "schedule", "--failures", "1", "--format", "json", "-"}, "{}").out).at("stop"), nullptr);
+  EXPECT_EQ(json::parse(run({"policy", "schedule", "--failures", "1", "--format", "json", "-"}, "{}").out).at("stop"),
+            nullptr);
 }
 
 // Well-formed enough: each element that opens closes, attributes are quoted, and no loose & or < stands in a text.
@@ -305,7 +323,8 @@ void expect_well_formed(const std::string& xml) {
 }
 
 TEST(ScheduleSvg, is_a_picture) {
-  for (const char* policy : {"standard", "none", "{max_attempts: 1000, jitter: 25%}", "{initial: 0, max_attempts: 4}", "{max: null, initial: 9223372036854775807ns}"}) {
+  for (const char* policy : {"standard", "none", "{max_attempts: 1000, jitter: 25%}", "{initial: 0, max_attempts: 4}",
+                             "{max: null, initial: 9223372036854775807ns}"}) {
     const Outcome outcome = run({"policy", "schedule", "--format", "svg", "--failures", "100", "-"}, policy);
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_TRUE(outcome.out.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"")) << policy;
@@ -336,7 +355,8 @@ TEST_F(Decide, the_same_seed_draws_the_same_delay) {
   EXPECT_EQ(first.at("decision"), "retry");
   EXPECT_EQ(first, decide("{}", question, {"--seed", "42"}));
   std::set<std::string> delays;
-  for (const char* seed : {"0", "1", "2", "3", "18446744073709551615"}) delays.insert(json::serialize(decide("{}", question, {"--seed", seed}).at("delay_ms")));
+  for (const char* seed : {"0", "1", "2", "3", "18446744073709551615"})
+    delays.insert(json::serialize(decide("{}", question, {"--seed", seed}).at("delay_ms")));
   EXPECT_EQ(delays.size(), 5U) << "other seeds, other draws";
   std::set<std::string> without_seed;
   for (int time = 0; time < 4; ++time) without_seed.insert(json::serialize(decide("{}", question).at("delay_ms")));
@@ -362,10 +382,14 @@ TEST_F(Decide, in_words) {
 
 TEST_F(Decide, a_question_with_mistakes_exits_with_3) {
   const std::string file = directory_.write("policy", "{}");
-  for (const char* question : {"", "{}", "[]", "{\"attempt\": 0}", "{\"attempt\": 1.5}", "{\"attempt\": \"1\"}", "{\"attempt\": 1, \"failur\": {}}", "{\"attempt\": 1, \"elapsed_ms\": -1}",
-                               "{\"attempt\": 1, \"failure\": {\"class\": \"transiet\"}}", "{\"attempt\": 1, \"failure\": {\"exit_code\": 256}}", "{\"attempt\": 1, \"failure\": {\"signal\": \"NOPE\"}}",
-                               "{\"attempt\": 1, \"failure\": {\"http_status\": 42}}", "{\"attempt\": 1, \"failure\": {\"code\": 503, \"http_status\": 500}}", "{\"attempt\": 1",
-                               "{\"attempt\": 1, \"failure\": 3}", "{\"attempt\": 4294967297}"}) {
+  for (const char* question :
+       {"", "{}", "[]", "{\"attempt\": 0}", "{\"attempt\": 1.5}", "{\"attempt\": \"1\"}",
+        "{\"attempt\": 1, \"failur\": {}}", "{\"attempt\": 1, \"elapsed_ms\": -1}",
+        "{\"attempt\": 1, \"failure\": {\"class\": \"transiet\"}}",
+        "{\"attempt\": 1, \"failure\": {\"exit_code\": 256}}", "{\"attempt\": 1, \"failure\": {\"signal\": \"NOPE\"}}",
+        "{\"attempt\": 1, \"failure\": {\"http_status\": 42}}",
+        "{\"attempt\": 1, \"failure\": {\"code\": 503, \"http_status\": 500}}", "{\"attempt\": 1",
+        "{\"attempt\": 1, \"failure\": 3}", "{\"attempt\": 4294967297}"}) {
     const Outcome outcome = run({"policy", "decide", "--format", "json", file}, question);
     EXPECT_EQ(outcome.exit_code, 3) << question;
     EXPECT_EQ(outcome.out, "") << question;
@@ -378,7 +402,9 @@ TEST_F(Decide, a_question_with_mistakes_exits_with_3) {
 TEST(Classify, evidence_in_and_a_class_out) {
   const Outcome outcome = run({"classify", "--format", "json"}, R"({"http_status": 503, "retry_after": "120"})");
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.out, "{\"class\":\"transient\",\"kind\":\"throttled\",\"retryable\":true,\"rule\":\"http 503\",\"retry_after_ms\":120000}\n");
+  EXPECT_EQ(outcome.out,
+            "{\"class\":\"transient\",\"kind\":\"throttled\",\"retryable\":true,\"rule\":\"http "
+            "503\",\"retry_after_ms\":120000}\n");
   EXPECT_EQ(run({"classify"}, R"({"exit_code": 127})").out, "deterministic (not_found): not retryable, by exit 127\n");
   EXPECT_EQ(run({"classify"}, R"({"exit_code": 0})").out, "not a failure\n");
 }
@@ -386,17 +412,22 @@ TEST(Classify, evidence_in_and_a_class_out) {
 TEST(Classify, rules_of_the_users_own) {
   const TemporaryDirectory directory;
   const std::string rules = directory.write("rules.yaml", "classify:\n  - {when: \"exit:3\", class: deterministic}\n");
-  const json::value answer = json::parse(run({"classify", "--format", "json", "--rules", rules}, R"({"exit_code": 3})").out);
+  const json::value answer =
+      json::parse(run({"classify", "--format", "json", "--rules", rules}, R"({"exit_code": 3})").out);
   EXPECT_EQ(answer.at("class"), "deterministic");
   EXPECT_EQ(answer.at("rule"), "rule 1: exit:3");
-  const Outcome broken = run({"classify", "--rules", directory.write("broken.yaml", "- {when: \"exit:0\", class: x}\n")}, R"({"exit_code": 3})");
+  const Outcome broken =
+      run({"classify", "--rules", directory.write("broken.yaml", "- {when: \"exit:0\", class: x}\n")},
+          R"({"exit_code": 3})");
   EXPECT_EQ(broken.exit_code, 3);
   EXPECT_EQ(broken.out, "");
   EXPECT_TRUE(has_place(broken.err)) << broken.err;
 }
 
 TEST(Classify, mistakes_exit_with_3) {
-  for (const char* evidence : {"", "{}", "3", "{\"exit_cod\": 1}", "{\"exit_code\": true}", "{\"timed_out\": 1}", "{\"class\": \"nope\"}", "{\"retry_after\": []}", "{\"message\": 3}", "{\"message\": \"x\""}) {
+  for (const char* evidence :
+       {"", "{}", "3", "{\"exit_cod\": 1}", "{\"exit_code\": true}", "{\"timed_out\": 1}", "{\"class\": \"nope\"}",
+        "{\"retry_after\": []}", "{\"message\": 3}", "{\"message\": \"x\""}) {
     const Outcome outcome = run({"classify", "--format", "json"}, evidence);
     EXPECT_EQ(outcome.exit_code, 3) << evidence;
     EXPECT_EQ(outcome.out, "") << evidence;
@@ -421,12 +452,14 @@ TEST(BadInput, is_refused_with_a_place_and_nothing_on_stdout) {
       {"10 MB of a string", "policy: \"" + std::string(10 * 1024 * 1024, 'x') + "\""},
       {"billion laughs", laughs},
       {"deep list", std::string(100'000, '[')},
-      {"deep map", [] {
+      {"deep map",
+       [] {
          std::string text;
          for (int depth = 0; depth < 50'000; ++depth) text += "{\"a\":";
          return text;
        }()},
-      {"deep block", [] {
+      {"deep block",
+       [] {
          std::string text;
          for (std::size_t depth = 0; depth < 1000; ++depth) text += std::string(depth, ' ') + "a:\n";
          return text;
@@ -434,7 +467,9 @@ TEST(BadInput, is_refused_with_a_place_and_nothing_on_stdout) {
       {"invalid UTF-8", "max_attempts: 3\npolicy: \xff\xfe\n"},
       {"NUL", std::string{"max_attempts: 3\0\n", 17}},
       {"UTF-16", std::string{"\xff\xfe{\0}\0", 6}},
-      {"a binary file", std::string{"\x7f" "ELF\x02\x01\x01\0\0\0", 10}},
+      {"a binary file", std::string{"\x7f"
+                                    "ELF\x02\x01\x01\0\0\0",
+                                    10}},
       {"2^63 attempts", "max_attempts: 9223372036854775808"},
       {"2^64 attempts", "max_attempts: 18446744073709551616"},
       {"a huge number", "max_attempts: " + std::string(100'000, '9')},
@@ -462,7 +497,28 @@ TEST(BadInput, is_refused_with_a_place_and_nothing_on_stdout) {
 }
 
 TEST(BadInput, no_dialect_is_crashed_by_it) {
-  const std::string inputs[] = {std::string(70, '['), "\"", "{a: *b}", "- - - -", "? ?", ": :", "{\"a\":1,\"a\":2}", "~", "true", "3", "[]", "''", "!", "&", "*", "|", ">", "%", "@", "`", "\t", "\xEF\xBB\xBF"};
+  const std::string inputs[] = {std::string(70, '['),
+                                "\"",
+                                "{a: *b}",
+                                "- - - -",
+                                "? ?",
+                                ": :",
+                                "{\"a\":1,\"a\":2}",
+                                "~",
+                                "true",
+                                "3",
+                                "[]",
+                                "''",
+                                "!",
+                                "&",
+                                "*",
+                                "|",
+                                ">",
+                                "%",
+                                "@",
+                                "`",
+                                "\t",
+                                "\xEF\xBB\xBF"};
   for (const char* dialect : {"native", "azolla", "rh_agents", "wave", "argyll", "prodigy"}) {
     for (const std::string& text : inputs) {
       const Outcome outcome = run({"policy", "check", "--from", dialect, "-"}, text);
@@ -479,7 +535,8 @@ TEST(Completion, scripts_go_to_stdout) {
     const Outcome outcome = run({"completion", shell});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.err, "");
-    for (const char* word : {"check", "schedule", "classify", "schema", "rh_agents"}) EXPECT_NE(outcome.out.find(word), std::string::npos) << shell << " " << word;
+    for (const char* word : {"check", "schedule", "classify", "schema", "rh_agents"})
+      EXPECT_NE(outcome.out.find(word), std::string::npos) << shell << " " << word;
   }
   EXPECT_TRUE(run({"completion", "zsh"}).out.starts_with("#compdef reprise\n"));
 }
@@ -517,18 +574,22 @@ TEST_F(BashCompletion, is_valid_bash) {
 
 TEST_F(BashCompletion, offers_commands_options_and_choices) {
   using Words = std::set<std::string>;
-  const auto contains = [](const Words& offered, const Words& wanted) { return std::ranges::includes(offered, wanted); };
+  const auto contains = [](const Words& offered, const Words& wanted) {
+    return std::ranges::includes(offered, wanted);
+  };
   EXPECT_TRUE(contains(offers({""}), {"policy", "classify", "schema", "completion", "--help", "--version"}));
   EXPECT_EQ(offers({"po"}), (Words{"policy"}));
   EXPECT_TRUE(contains(offers({"policy", ""}), {"check", "show", "schedule", "decide"}));
   EXPECT_EQ(offers({"policy", "sh"}), (Words{"show"}));
-  EXPECT_EQ(offers({"policy", "check", "--from", ""}), (Words{"native", "azolla", "rh_agents", "wave", "argyll", "prodigy"}));
+  EXPECT_EQ(offers({"policy", "check", "--from", ""}),
+            (Words{"native", "azolla", "rh_agents", "wave", "argyll", "prodigy"}));
   EXPECT_EQ(offers({"policy", "schedule", "--format", ""}), (Words{"text", "json", "svg"}));
   EXPECT_TRUE(contains(offers({"policy", "show", "--"}), {"--from", "--to", "--format", "--lossy"}));
   EXPECT_EQ(offers({"completion", ""}).count("fish"), 1U);
   EXPECT_EQ(offers({"schema", "p"}), (Words{"policy"}));
   EXPECT_TRUE(contains(offers({"policy", "check", "re"}), {"reprise.bash"})) << "files, where a file is wanted";
-  EXPECT_TRUE(contains(offers({"policy", "check", "--from", "wave", "--"}), {"--format"})) << "after an option and its value too";
+  EXPECT_TRUE(contains(offers({"policy", "check", "--from", "wave", "--"}), {"--format"}))
+      << "after an option and its value too";
 }
 
 }  // namespace

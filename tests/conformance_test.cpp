@@ -1,4 +1,5 @@
-// Every conformance case through the real command, as tests/conformance/README.md says. A failing file lists each failing case.
+// Every conformance case through the real command, as tests/conformance/README.md says. A failing file lists its failing
+// cases.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -37,10 +38,13 @@ class Complaints {
   std::string text_;
 };
 
-bool close_enough(double expected, double actual) { return std::abs(expected - actual) <= 1e-9 * std::abs(expected) + 1e-6; }
+bool close_enough(double expected, double actual) {
+  return std::abs(expected - actual) <= 1e-9 * std::abs(expected) + 1e-6;
+}
 
 bool agrees(const json::value& expected, const json::value& actual) {
-  if (expected.is_number()) return actual.is_number() && close_enough(expected.to_number<double>(), actual.to_number<double>());
+  if (expected.is_number())
+    return actual.is_number() && close_enough(expected.to_number<double>(), actual.to_number<double>());
   if (expected.is_array()) {
     if (!actual.is_array() || expected.as_array().size() != actual.as_array().size()) return false;
     for (std::size_t index = 0; index < expected.as_array().size(); ++index) {
@@ -52,7 +56,8 @@ bool agrees(const json::value& expected, const json::value& actual) {
     if (const json::value* range = expected.as_object().if_contains("$between")) {
       if (!actual.is_number()) return false;
       const double number = actual.to_number<double>();
-      return number >= range->as_array().at(0).to_number<double>() && number <= range->as_array().at(1).to_number<double>();
+      return number >= range->as_array().at(0).to_number<double>() &&
+             number <= range->as_array().at(1).to_number<double>();
     }
     if (!actual.is_object()) return false;
     for (const auto& [key, value] : expected.as_object()) {
@@ -77,7 +82,8 @@ void compare_fields(const json::object& expected, const json::value& answer, Com
 
 // One JSON document on stdout and nothing on stderr; nullopt (and a complaint) otherwise.
 std::optional<json::value> answer_of(const Outcome& outcome, Complaints& complaints) {
-  if (outcome.exit_code != 0) complaints.add("expected exit code 0, got " + std::to_string(outcome.exit_code) + ": " + outcome.err);
+  if (outcome.exit_code != 0)
+    complaints.add("expected exit code 0, got " + std::to_string(outcome.exit_code) + ": " + outcome.err);
   boost::system::error_code error;
   json::value parsed = json::parse(outcome.out, error);
   if (!error) return parsed;
@@ -89,35 +95,43 @@ void check_mentions(const json::object& expect, const std::string& err, Complain
   const json::value* mentions = expect.if_contains("mentions");
   if (mentions == nullptr) return;
   for (const json::value& word : mentions->as_array()) {
-    if (err.find(word.as_string().c_str()) == std::string::npos) complaints.add("stderr does not mention " + json::serialize(word) + ": " + err);
+    if (err.find(word.as_string().c_str()) == std::string::npos)
+      complaints.add("stderr does not mention " + json::serialize(word) + ": " + err);
   }
 }
 
 void check_valid(const ConformanceCase& test, const json::object& expect, Complaints& complaints) {
   const Outcome outcome = run_program({command, "policy", "check", "--from", test.dialect, "-"}, test.document);
-  if (outcome.exit_code != 0) complaints.add("expected exit code 0, got " + std::to_string(outcome.exit_code) + ": " + outcome.err);
+  if (outcome.exit_code != 0)
+    complaints.add("expected exit code 0, got " + std::to_string(outcome.exit_code) + ": " + outcome.err);
   check_mentions(expect, outcome.err, complaints);
-  if (expect.contains("mentions") && outcome.err.find("warning") == std::string::npos) complaints.add("expected a warning, got: " + outcome.err);
+  if (expect.contains("mentions") && outcome.err.find("warning") == std::string::npos)
+    complaints.add("expected a warning, got: " + outcome.err);
 }
 
 void check_invalid(const ConformanceCase& test, const json::object& expect, Complaints& complaints) {
   static const std::regex place{"(^|\n)[^\n]*:([0-9]+):([0-9]+): error: "};
   const Outcome outcome = run_program({command, "policy", "check", "--from", test.dialect, "-"}, test.document);
-  if (outcome.exit_code != 3) complaints.add("expected exit code 3, got " + std::to_string(outcome.exit_code) + ": " + outcome.err);
+  if (outcome.exit_code != 3)
+    complaints.add("expected exit code 3, got " + std::to_string(outcome.exit_code) + ": " + outcome.err);
   if (!outcome.out.empty()) complaints.add("expected nothing on stdout, got: " + outcome.out);
   check_mentions(expect, outcome.err, complaints);
   bool any_place = false;
   bool line_found = !expect.contains("line");
-  for (auto found = std::sregex_iterator{outcome.err.begin(), outcome.err.end(), place}; found != std::sregex_iterator{}; ++found) {
+  for (auto found = std::sregex_iterator{outcome.err.begin(), outcome.err.end(), place};
+       found != std::sregex_iterator{}; ++found) {
     any_place = true;
     if (!line_found) line_found = std::stoll((*found)[2]) == expect.at("line").to_number<std::int64_t>();
   }
   if (!any_place) complaints.add("stderr has no file:line:column: " + outcome.err);
-  if (!line_found) complaints.add("no mistake was found on line " + json::serialize(expect.at("line")) + ": " + outcome.err);
+  if (!line_found)
+    complaints.add("no mistake was found on line " + json::serialize(expect.at("line")) + ": " + outcome.err);
 }
 
 void check_show(const ConformanceCase& test, const json::object& expect, Complaints& complaints) {
-  const auto answer = answer_of(run_program({command, "policy", "show", "--from", test.dialect, "--format", "json", "-"}, test.document), complaints);
+  const auto answer = answer_of(
+      run_program({command, "policy", "show", "--from", test.dialect, "--format", "json", "-"}, test.document),
+      complaints);
   if (answer) compare_fields(expect, *answer, complaints);
 }
 
@@ -128,9 +142,11 @@ json::array column(const json::array& retries, std::string_view field) {
   return values;
 }
 
-void check_schedule(const ConformanceCase& test, const json::object& input, const json::object& expect, Complaints& complaints) {
+void check_schedule(const ConformanceCase& test, const json::object& input, const json::object& expect,
+                    Complaints& complaints) {
   std::vector<std::string> arguments{command, "policy", "schedule", "--from", test.dialect, "--format", "json"};
-  if (const json::value* failures = input.if_contains("failures")) arguments.insert(arguments.end(), {"--failures", json::serialize(*failures)});
+  if (const json::value* failures = input.if_contains("failures"))
+    arguments.insert(arguments.end(), {"--failures", json::serialize(*failures)});
   arguments.push_back("-");
   const auto answer = answer_of(run_program(arguments, test.document), complaints);
   if (!answer) return;
@@ -157,19 +173,24 @@ void check_schedule(const ConformanceCase& test, const json::object& input, cons
   }
 }
 
-void check_decide(const ConformanceCase& test, const json::object& expect, const TemporaryDirectory& directory, Complaints& complaints) {
+void check_decide(const ConformanceCase& test, const json::object& expect, const TemporaryDirectory& directory,
+                  Complaints& complaints) {
   const std::string file = directory.write("policy", test.document);
-  const auto answer = answer_of(run_program({command, "policy", "decide", "--from", test.dialect, "--format", "json", file}, test.input), complaints);
+  const auto answer = answer_of(
+      run_program({command, "policy", "decide", "--from", test.dialect, "--format", "json", file}, test.input),
+      complaints);
   if (!answer) return;
   compare_fields(expect, *answer, complaints);
   if (answer->as_object().at("decision") != "retry") return;
   const double low = answer->as_object().at("min_ms").to_number<double>();
   const double high = answer->as_object().at("max_ms").to_number<double>();
   const double delay = answer->as_object().at("delay_ms").to_number<double>();
-  if (delay < low - 1e-6 || delay > high + 1e-6) complaints.add("the delay is outside of its range: " + json::serialize(*answer));
+  if (delay < low - 1e-6 || delay > high + 1e-6)
+    complaints.add("the delay is outside of its range: " + json::serialize(*answer));
 }
 
-void check_classify(const ConformanceCase& test, const json::object& expect, const TemporaryDirectory& directory, Complaints& complaints) {
+void check_classify(const ConformanceCase& test, const json::object& expect, const TemporaryDirectory& directory,
+                    Complaints& complaints) {
   std::vector<std::string> arguments{command, "classify", "--format", "json"};
   if (!test.document.empty()) arguments.insert(arguments.end(), {"--rules", directory.write("rules", test.document)});
   const auto answer = answer_of(run_program(arguments, test.input), complaints);
@@ -221,11 +242,14 @@ TEST_P(Conformance, every_case_holds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Conformance,
-                         ::testing::Values(CaseFile{"argyll", 81}, CaseFile{"azolla", 135}, CaseFile{"classify", 114}, CaseFile{"native", 173},
-                                           CaseFile{"prodigy", 146}, CaseFile{"rh_agents", 136}, CaseFile{"wave", 110}),
+                         ::testing::Values(CaseFile{"argyll", 81}, CaseFile{"azolla", 135}, CaseFile{"classify", 114},
+                                           CaseFile{"native", 173}, CaseFile{"prodigy", 146},
+                                           CaseFile{"rh_agents", 136}, CaseFile{"wave", 110}),
                          [](const auto& each) { return std::string{each.param.name}; });
 
-TEST(ConformanceFiles, a_missing_file_is_a_failure) { EXPECT_THROW(testing_support::conformance_cases("no_such_dialect"), std::runtime_error); }
+TEST(ConformanceFiles, a_missing_file_is_a_failure) {
+  EXPECT_THROW(testing_support::conformance_cases("no_such_dialect"), std::runtime_error);
+}
 
 }  // namespace
 }  // namespace reprise

@@ -58,7 +58,8 @@ class Evaluator {
  public:
   bool accepts(const json::value& rule, const json::value& value) const {
     const json::object& keywords = rule.as_object();
-    if (const json::value* reference = keywords.if_contains("$ref")) return accepts(resolve(std::string{reference->as_string()}), value);  // siblings do not count
+    if (const json::value* reference = keywords.if_contains("$ref"))
+      return accepts(resolve(std::string{reference->as_string()}), value);  // siblings do not count
     bool ok = true;
     for (const auto& [keyword, argument] : keywords) ok = holds(keyword, argument, keywords, value) && ok;
     return ok;
@@ -71,21 +72,27 @@ class Evaluator {
     return schema().at("definitions").at(reference.substr(prefix.size()));
   }
 
-  bool holds(std::string_view keyword, const json::value& argument, const json::object& keywords, const json::value& value) const {
+  bool holds(std::string_view keyword, const json::value& argument, const json::object& keywords,
+             const json::value& value) const {
     if (keyword == "description" || keyword == "title" || keyword == "$schema" || keyword == "definitions") return true;
     if (keyword == "type") return has_type(std::string{argument.as_string()}, value);
-    if (keyword == "enum") return std::find(argument.as_array().begin(), argument.as_array().end(), value) != argument.as_array().end();
+    if (keyword == "enum")
+      return std::find(argument.as_array().begin(), argument.as_array().end(), value) != argument.as_array().end();
     if (keyword == "pattern") {
-      return !value.is_string() || std::regex_search(std::string{value.as_string()}, std::regex{std::string{argument.as_string()}, std::regex::ECMAScript});
+      return !value.is_string() ||
+             std::regex_search(std::string{value.as_string()},
+                               std::regex{std::string{argument.as_string()}, std::regex::ECMAScript});
     }
     if (keyword == "minimum") return !value.is_number() || value.to_number<double>() >= argument.to_number<double>();
     if (keyword == "maximum") return !value.is_number() || value.to_number<double>() <= argument.to_number<double>();
     if (keyword == "items") {
       if (!value.is_array()) return true;
-      return std::all_of(value.as_array().begin(), value.as_array().end(), [&](const json::value& item) { return accepts(argument, item); });
+      return std::all_of(value.as_array().begin(), value.as_array().end(),
+                         [&](const json::value& item) { return accepts(argument, item); });
     }
     if (keyword == "oneOf") {
-      return std::count_if(argument.as_array().begin(), argument.as_array().end(), [&](const json::value& each) { return accepts(each, value); }) == 1;
+      return std::count_if(argument.as_array().begin(), argument.as_array().end(),
+                           [&](const json::value& each) { return accepts(each, value); }) == 1;
     }
     if (keyword == "properties") {
       if (!value.is_object()) return true;
@@ -99,7 +106,8 @@ class Evaluator {
       EXPECT_TRUE(argument.is_bool() && !argument.as_bool()) << "only false is understood here";
       if (!value.is_object()) return true;
       const json::object& properties = keywords.at("properties").as_object();
-      return std::all_of(value.as_object().begin(), value.as_object().end(), [&](const auto& member) { return properties.contains(member.key()); });
+      return std::all_of(value.as_object().begin(), value.as_object().end(),
+                         [&](const auto& member) { return properties.contains(member.key()); });
     }
     ADD_FAILURE() << "the schema uses a keyword that this test does not know: " << keyword;
     return false;
@@ -107,7 +115,9 @@ class Evaluator {
 
   static bool has_type(const std::string& type, const json::value& value) {
     if (type == "string") return value.is_string();
-    if (type == "integer") return value.is_int64() || value.is_uint64() || (value.is_double() && std::floor(value.as_double()) == value.as_double());
+    if (type == "integer")
+      return value.is_int64() || value.is_uint64() ||
+             (value.is_double() && std::floor(value.as_double()) == value.as_double());
     if (type == "number") return value.is_number();
     if (type == "boolean") return value.is_bool();
     if (type == "null") return value.is_null();
@@ -121,14 +131,13 @@ class Evaluator {
 bool schema_accepts(const json::value& value) { return Evaluator{}.accepts(schema(), value); }
 bool reader_accepts(const std::string& text) { return read_policy(text, Dialect::native).has_value(); }
 
-const json::object& properties() {
-  return schema().at("oneOf").at(1).at("properties").as_object();
-}
+const json::object& properties() { return schema().at("oneOf").at(1).at("properties").as_object(); }
 
 std::set<std::string> split(std::string list) {
   std::set<std::string> words;
   const std::regex word{"[a-z_]+"};
-  for (auto found = std::sregex_iterator{list.begin(), list.end(), word}; found != std::sregex_iterator{}; ++found) words.insert(found->str());
+  for (auto found = std::sregex_iterator{list.begin(), list.end(), word}; found != std::sregex_iterator{}; ++found)
+    words.insert(found->str());
   words.erase("and");
   return words;
 }
@@ -172,33 +181,128 @@ TEST(Schema, has_exactly_the_words_the_reader_allows) {
   EXPECT_EQ(words_of(properties().at("backoff").at("oneOf")), expected_words("backoff: 1", "expected ", " or a list"));
   EXPECT_EQ(words_of(properties().at("jitter").at("oneOf")), expected_words("jitter: 1", "expected ", " or a ratio"));
   EXPECT_EQ(words_of(properties().at("max_attempts").at("oneOf")), (std::set<std::string>{"unlimited"}));
-  for (const std::string& word : words_of(properties().at("backoff").at("oneOf"))) EXPECT_TRUE(reader_accepts("backoff: " + word)) << word;
-  for (const std::string& word : words_of(properties().at("jitter").at("oneOf"))) EXPECT_TRUE(reader_accepts("jitter: " + word)) << word;
+  for (const std::string& word : words_of(properties().at("backoff").at("oneOf")))
+    EXPECT_TRUE(reader_accepts("backoff: " + word)) << word;
+  for (const std::string& word : words_of(properties().at("jitter").at("oneOf")))
+    EXPECT_TRUE(reader_accepts("jitter: " + word)) << word;
 }
 
 // What a schema cannot say. Each is accepted by the schema and refused by the reader, never the other way round.
 const std::set<std::string> beyond_a_schema{
     // Names of policies depend on the document around.
-    R"("nope")", R"({"policy":"nope"})", R"({"policy":""})", R"("")",
+    R"("nope")",
+    R"({"policy":"nope"})",
+    R"({"policy":""})",
+    R"("")",
     // The sum of a duration.
     R"("999999w")",
     // Numbers inside of a pattern.
-    R"("101%")", R"(["exit:0"])", R"(["exit:256"])", R"(["exit:9-3"])",
+    R"("101%")",
+    R"(["exit:0"])",
+    R"(["exit:256"])",
+    R"(["exit:9-3"])",
     // Names of signals, regular expressions, dots in type names.
-    R"(["signal:FOO"])", R"(["/(/"])", R"(["a..b"])", R"(["A."])",
+    R"(["signal:FOO"])",
+    R"(["/(/"])",
+    R"(["a..b"])",
+    R"(["A."])",
     // 3.0 is an integer for JSON Schema.
-    "3.0", "0.0",
+    "3.0",
+    "0.0",
 };
 
 const char* const values[] = {
-    "null", "true", "false", "0", "1", "3", "3.0", "0.0", "0.5", "1.5", "-1", "4294967296", "4294967297", "1e300", "1e305", "{}", "[]", "[[]]", "[null]", "[1]", "[0]",
-    R"("")", R"("none")", R"("full")", R"("equal")", R"("Full")", R"("0%")", R"("25%")", R"("12.5%")", R"("100%")", R"("101%")", R"("-5%")", R"(".5%")", R"("5.%")", R"("25")",
-    R"("constant")", R"("linear")", R"("exponential")", R"("fibonacci")", R"("decorrelated")", R"("list")", R"("fixed")", R"("ratio")",
-    R"("0")", R"("00")", R"("0s")", R"("1s")", R"("1ns")", R"("1us")", R"("1µs")", R"("500")", R"("1h30m")", R"("1.5s")", R"(".5s")", R"("1.s")", R"("1 s")", R"("-1s")", R"("1d")",
-    R"("1w")", R"("1y")", R"("999999w")", R"("unlimited")", R"("standard")", R"("nope")",
-    R"(["1s"])", R"(["1s","500ms",0])", R"(["x s"])", R"(["transient"])", R"(["timeout","TimeoutError","a.b.C"])", R"(["exit:3"])", R"(["exit:64-74"])", R"(["exit:0"])", R"(["exit:256"])",
-    R"(["exit:9-3"])", R"(["exit:"])", R"(["http:503"])", R"(["http:5xx"])", R"(["http:6xx"])", R"(["http:99"])", R"(["signal:KILL"])", R"(["signal:FOO"])", R"(["signal:kill"])",
-    R"(["/x/"])", R"(["//"])", R"(["/x"])", R"(["/(/"])", R"(["a b"])", R"(["a..b"])", R"(["A."])", R"(["1A"])", R"([""])",
+    "null",
+    "true",
+    "false",
+    "0",
+    "1",
+    "3",
+    "3.0",
+    "0.0",
+    "0.5",
+    "1.5",
+    "-1",
+    "4294967296",
+    "4294967297",
+    "1e300",
+    "1e305",
+    "{}",
+    "[]",
+    "[[]]",
+    "[null]",
+    "[1]",
+    "[0]",
+    R"("")",
+    R"("none")",
+    R"("full")",
+    R"("equal")",
+    R"("Full")",
+    R"("0%")",
+    R"("25%")",
+    R"("12.5%")",
+    R"("100%")",
+    R"("101%")",
+    R"("-5%")",
+    R"(".5%")",
+    R"("5.%")",
+    R"("25")",
+    R"("constant")",
+    R"("linear")",
+    R"("exponential")",
+    R"("fibonacci")",
+    R"("decorrelated")",
+    R"("list")",
+    R"("fixed")",
+    R"("ratio")",
+    R"("0")",
+    R"("00")",
+    R"("0s")",
+    R"("1s")",
+    R"("1ns")",
+    R"("1us")",
+    R"("1µs")",
+    R"("500")",
+    R"("1h30m")",
+    R"("1.5s")",
+    R"(".5s")",
+    R"("1.s")",
+    R"("1 s")",
+    R"("-1s")",
+    R"("1d")",
+    R"("1w")",
+    R"("1y")",
+    R"("999999w")",
+    R"("unlimited")",
+    R"("standard")",
+    R"("nope")",
+    R"(["1s"])",
+    R"(["1s","500ms",0])",
+    R"(["x s"])",
+    R"(["transient"])",
+    R"(["timeout","TimeoutError","a.b.C"])",
+    R"(["exit:3"])",
+    R"(["exit:64-74"])",
+    R"(["exit:0"])",
+    R"(["exit:256"])",
+    R"(["exit:9-3"])",
+    R"(["exit:"])",
+    R"(["http:503"])",
+    R"(["http:5xx"])",
+    R"(["http:6xx"])",
+    R"(["http:99"])",
+    R"(["signal:KILL"])",
+    R"(["signal:FOO"])",
+    R"(["signal:kill"])",
+    R"(["/x/"])",
+    R"(["//"])",
+    R"(["/x"])",
+    R"(["/(/"])",
+    R"(["a b"])",
+    R"(["a..b"])",
+    R"(["A."])",
+    R"(["1A"])",
+    R"([""])",
 };
 
 TEST(Schema, agrees_with_the_reader_about_every_value_of_every_key) {
@@ -212,8 +316,10 @@ TEST(Schema, agrees_with_the_reader_about_every_value_of_every_key) {
       ++compared;
       if (by_schema == by_reader) continue;
       ++beyond;
-      const bool stated = by_schema && (beyond_a_schema.contains(value) || (key == "policy" && json::parse(value).is_string()));
-      EXPECT_TRUE(stated) << document << " is " << (by_schema ? "accepted" : "refused") << " by the schema and " << (by_reader ? "accepted" : "refused") << " by the reader";
+      const bool stated =
+          by_schema && (beyond_a_schema.contains(value) || (key == "policy" && json::parse(value).is_string()));
+      EXPECT_TRUE(stated) << document << " is " << (by_schema ? "accepted" : "refused") << " by the schema and "
+                          << (by_reader ? "accepted" : "refused") << " by the reader";
     }
   }
   EXPECT_GT(compared, 900U);
@@ -230,10 +336,13 @@ TEST(Schema, agrees_with_the_reader_about_the_conformance_documents) {
     ++compared;
     if (by_schema == by_reader) continue;
     // Only the reader may be the stricter one, and only about what the list above names.
-    static const std::regex beyond{"policy:|cannot match anything|is not a pattern|jitter: expected|longer than 292 years|max_attempts: expected a whole number"};
+    static const std::regex beyond{
+        "policy:|cannot match anything|is not a pattern|jitter: expected|longer than 292 years|max_attempts: expected "
+        "a whole number"};
     const auto read = read_policy(test.document, Dialect::native);
     ASSERT_FALSE(read.has_value()) << test.id << " is refused by the schema alone:\n" << test.document;
-    for (const Diagnostic& diagnostic : read.error()) EXPECT_TRUE(std::regex_search(diagnostic.message, beyond)) << test.id << ": " << diagnostic.message;
+    for (const Diagnostic& diagnostic : read.error())
+      EXPECT_TRUE(std::regex_search(diagnostic.message, beyond)) << test.id << ": " << diagnostic.message;
   }
   EXPECT_GT(compared, 150U);
 }

@@ -42,6 +42,15 @@ std::expected<Input, int> read_input(const std::string& path) {
   return input;
 }
 
+std::expected<text::Document, int> read_input_document() {
+  auto input = read_input("-");
+  if (!input) return std::unexpected(input.error());
+  auto document = text::read_document(std::move(input->text), std::move(input->name));
+  if (document) return *std::move(document);
+  print_error(render(document.error()));
+  return std::unexpected(exit_invalid);
+}
+
 std::expected<Policy, int> load_policy(const PolicySource& source, Warnings warnings) {
   auto input = read_input(source.file);
   if (!input) return std::unexpected(input.error());

@@ -19,6 +19,9 @@ struct Input {
 // "-" is standard input. The error is an exit code; the message has been written already.
 std::expected<Input, int> read_input(const std::string& path);
 
+// A document on standard input; its mistakes have been shown.
+std::expected<text::Document, int> read_input_document();
+
 // Reads a policy; shows its mistakes and gives exit code 3, or shows its warnings (if asked to) and gives the policy.
 enum class Warnings : bool { hide, show };
 std::expected<Policy, int> load_policy(const PolicySource& source, Warnings warnings);

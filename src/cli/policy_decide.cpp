@@ -16,13 +16,8 @@ struct Question {
 };
 
 std::expected<Question, int> read_question() {
-  auto input = read_input("-");
-  if (!input) return std::unexpected(input.error());
-  const auto document = text::read_document(std::move(input->text), std::move(input->name));
-  if (!document) {
-    print_error(render(document.error()));
-    return std::unexpected(exit_invalid);
-  }
+  const auto document = read_input_document();
+  if (!document) return std::unexpected(document.error());
   text::Report report{*document};
   Question question;
   text::Fields fields{document->root(), "", report};

@@ -45,9 +45,12 @@ TEST(PolicyClassify, exit_codes) {
 }
 
 TEST(PolicyClassify, signals_and_spawn_errors) {
-  for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}) expect({.signal = signal}, {Class::transient, Kind::crashed}, "a crash");
-  for (const int signal : {SIGKILL, SIGTERM, SIGHUP, SIGPIPE}) expect({.signal = signal}, {Class::transient}, "another signal");
-  for (const char* error : {"ENOENT", "EACCES", "ENOEXEC"}) expect({.spawn_error = error}, {Class::deterministic, Kind::not_found}, error);
+  for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL})
+    expect({.signal = signal}, {Class::transient, Kind::crashed}, "a crash");
+  for (const int signal : {SIGKILL, SIGTERM, SIGHUP, SIGPIPE})
+    expect({.signal = signal}, {Class::transient}, "another signal");
+  for (const char* error : {"ENOENT", "EACCES", "ENOEXEC"})
+    expect({.spawn_error = error}, {Class::deterministic, Kind::not_found}, error);
   for (const char* error : {"EAGAIN", "ENOMEM", "E2BIG"}) expect({.spawn_error = error}, {Class::transient}, error);
 }
 
@@ -71,7 +74,8 @@ TEST(PolicyClassify, http_statuses) {
       {504, {Class::transient}},
       {599, {Class::transient}},
   };
-  for (const auto& [status, expected] : statuses) expect({.http_status = status}, expected, "HTTP " + std::to_string(status));
+  for (const auto& [status, expected] : statuses)
+    expect({.http_status = status}, expected, "HTTP " + std::to_string(status));
 }
 
 TEST(PolicyClassify, typed_errors) {
@@ -131,9 +135,12 @@ TEST(PolicyClassify, text) {
 }
 
 TEST(PolicyClassify, text_is_read_in_the_order_of_the_law) {
-  expect({.message = "timeout; tests failed; schema validation; forbidden; token limit; rate limit"}, {Class::transient, Kind::throttled}, "rate limit");
-  expect({.message = "timeout; tests failed; schema validation; forbidden; token limit"}, {Class::budget_exhausted}, "token limit");
-  expect({.message = "timeout; tests failed; schema validation; forbidden"}, {Class::deterministic, Kind::auth}, "forbidden");
+  expect({.message = "timeout; tests failed; schema validation; forbidden; token limit; rate limit"},
+         {Class::transient, Kind::throttled}, "rate limit");
+  expect({.message = "timeout; tests failed; schema validation; forbidden; token limit"}, {Class::budget_exhausted},
+         "token limit");
+  expect({.message = "timeout; tests failed; schema validation; forbidden"}, {Class::deterministic, Kind::auth},
+         "forbidden");
   expect({.message = "timeout; tests failed; schema validation"}, {Class::contract_failure}, "schema");
   expect({.message = "timeout; tests failed"}, {Class::test_failure}, "tests");
 }
@@ -201,7 +208,8 @@ TEST(PolicyClassify, permanent_takes_back_a_retryable_class) {
   const Classification found = classify({.failure_class = Class::transient, .permanent = true});
   EXPECT_EQ(found.failure_class, Class::transient);
   EXPECT_FALSE(found.retryable);
-  EXPECT_TRUE(classify({.message = "x", .permanent = false}).retryable) << "permanent: false says nothing about the class";
+  EXPECT_TRUE(classify({.message = "x", .permanent = false}).retryable)
+      << "permanent: false says nothing about the class";
 }
 
 TEST(PolicyClassify, success_is_no_failure) {
@@ -222,12 +230,15 @@ TEST(PolicyClassify, rules_of_the_user_come_before_the_built_in_ones) {
   EXPECT_EQ(classify({.exit_code = 3}, rules).failure_class, Class::deterministic) << "the first match wins";
   EXPECT_EQ(classify({.exit_code = 3}, rules).user_rule, 0);
   EXPECT_EQ(classify({.exit_code = 4}, rules).failure_class, Class::test_failure);
-  EXPECT_EQ(classify({.http_status = 503}, rules).failure_class, Class::budget_exhausted) << "rules may speak of what the built-in ones found";
+  EXPECT_EQ(classify({.http_status = 503}, rules).failure_class, Class::budget_exhausted)
+      << "rules may speak of what the built-in ones found";
   EXPECT_EQ(classify({.http_status = 503}, rules).kind, Kind::none) << "throttled is a kind of transient";
   EXPECT_EQ(classify({.type = "TimeoutError"}, rules).kind, Kind::timeout) << "the kind stays where it fits";
   EXPECT_EQ(classify({.exit_code = 20}, rules).user_rule, -1);
-  EXPECT_EQ(classify({.exit_code = 3, .canceled = true}, rules).failure_class, Class::canceled) << "never before cancellation";
-  EXPECT_EQ(classify({.exit_code = 3, .failure_class = Class::transient}, rules).failure_class, Class::transient) << "nor the handler's own word";
+  EXPECT_EQ(classify({.exit_code = 3, .canceled = true}, rules).failure_class, Class::canceled)
+      << "never before cancellation";
+  EXPECT_EQ(classify({.exit_code = 3, .failure_class = Class::transient}, rules).failure_class, Class::transient)
+      << "nor the handler's own word";
 }
 
 TEST(PolicyClassify, rules_are_named_in_words) {
@@ -240,7 +251,8 @@ TEST(PolicyClassify, rules_are_named_in_words) {
   EXPECT_EQ(named({.timed_out = true}), "timed out");
   EXPECT_EQ(named({.spawn_error = "ENOENT"}), "spawn error ENOENT");
   EXPECT_EQ(named({.exit_code = 137}), "exit 137 (SIGKILL)");
-  const std::vector<ClassifyRule> rules{{FailureRule::of_exit(1), Class::transient}, {FailureRule::of_exit(3), Class::deterministic}};
+  const std::vector<ClassifyRule> rules{{FailureRule::of_exit(1), Class::transient},
+                                        {FailureRule::of_exit(3), Class::deterministic}};
   const Evidence exit_3{.exit_code = 3};
   EXPECT_EQ(describe_rule(classify(exit_3, rules), exit_3, rules), "rule 2: exit:3");
   EXPECT_EQ(named({.type = "TimeoutError"}), "type TimeoutError");

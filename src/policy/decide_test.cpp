@@ -103,10 +103,12 @@ TEST(PolicyDecide, classes_stop_only_policies_that_know_them) {
   for (const FailureClass each : {FailureClass::deterministic, FailureClass::budget_exhausted}) {
     EXPECT_EQ(decide(policy, {}, {.failure_class = each}, random).reason, StopReason::permanent);
   }
-  for (const FailureClass each : {FailureClass::transient, FailureClass::contract_failure, FailureClass::test_failure}) {
+  for (const FailureClass each :
+       {FailureClass::transient, FailureClass::contract_failure, FailureClass::test_failure}) {
     EXPECT_TRUE(decide(policy, {}, {.failure_class = each}, random).retry);
   }
-  EXPECT_EQ(decide(policy, {}, {.http_status = 404}, random).reason, StopReason::permanent) << "the classifier is asked";
+  EXPECT_EQ(decide(policy, {}, {.http_status = 404}, random).reason, StopReason::permanent)
+      << "the classifier is asked";
   policy.stops_on_class = false;
   EXPECT_TRUE(decide(policy, {}, {.failure_class = FailureClass::deterministic}, random).retry);
   EXPECT_TRUE(decide(policy, {}, {.http_status = 404}, random).retry);
@@ -118,8 +120,10 @@ TEST(PolicyDecide, a_kind_rule_sees_the_kind_of_a_failure_whose_class_was_named)
   Policy policy = policy::standard;
   policy.only_on = FailureRules{FailureRule::of(FailureKind::throttled)};
   EXPECT_TRUE(decide(policy, {}, {.failure_class = FailureClass::transient, .http_status = 429}, random).retry);
-  EXPECT_EQ(decide(policy, {}, {.failure_class = FailureClass::transient, .http_status = 500}, random).reason, StopReason::not_listed);
-  EXPECT_EQ(decide(policy, {}, {.failure_class = FailureClass::test_failure, .http_status = 429}, random).reason, StopReason::not_listed)
+  EXPECT_EQ(decide(policy, {}, {.failure_class = FailureClass::transient, .http_status = 500}, random).reason,
+            StopReason::not_listed);
+  EXPECT_EQ(decide(policy, {}, {.failure_class = FailureClass::test_failure, .http_status = 429}, random).reason,
+            StopReason::not_listed)
       << "a kind of another class than the one that was named does not count";
 }
 
@@ -134,16 +138,26 @@ TEST(PolicyDecide, attempts_are_total_runs) {
 
 TEST(PolicyDecide, the_deadline_is_exact) {
   Random random{1};
-  const Policy policy{.max_attempts = std::nullopt, .max_elapsed = 10s, .backoff = Backoff::constant, .initial = 1s, .jitter = Jitter::none};
+  const Policy policy{.max_attempts = std::nullopt,
+                      .max_elapsed = 10s,
+                      .backoff = Backoff::constant,
+                      .initial = 1s,
+                      .jitter = Jitter::none};
   EXPECT_TRUE(decide(policy, {.elapsed = 9s - 1ns}, {}, random).retry);
   EXPECT_EQ(decide(policy, {.elapsed = 9s}, {}, random).reason, StopReason::deadline) << "at the limit is too late";
   EXPECT_EQ(decide(policy, {.elapsed = Duration::max()}, {}, random).reason, StopReason::deadline);
-  EXPECT_EQ(decide({.max_elapsed = 0s, .initial = 0s, .jitter = Jitter::none}, {}, {}, random).reason, StopReason::deadline) << "0: no retries";
+  EXPECT_EQ(decide({.max_elapsed = 0s, .initial = 0s, .jitter = Jitter::none}, {}, {}, random).reason,
+            StopReason::deadline)
+      << "0: no retries";
 }
 
 TEST(PolicyDecide, the_budget_may_be_spent_to_the_end) {
   Random random{1};
-  const Policy policy{.max_attempts = std::nullopt, .retry_budget = 10s, .backoff = Backoff::constant, .initial = 1s, .jitter = Jitter::none};
+  const Policy policy{.max_attempts = std::nullopt,
+                      .retry_budget = 10s,
+                      .backoff = Backoff::constant,
+                      .initial = 1s,
+                      .jitter = Jitter::none};
   EXPECT_TRUE(decide(policy, {.waited = 9s}, {}, random).retry);
   EXPECT_EQ(decide(policy, {.waited = 9s + 1ns}, {}, random).reason, StopReason::budget);
 }
@@ -167,7 +181,8 @@ TEST(PolicyDecide, retry_after_is_a_floor) {
   EXPECT_EQ(decide(policy, {}, {.retry_after = 40s}, random).range, (DelayRange{10s, 0s, 10s}));
   policy.honor_retry_after = true;
   policy.max_elapsed = 40s;
-  EXPECT_EQ(decide(policy, {}, {.retry_after = 40s}, random).reason, StopReason::deadline) << "the floor counts toward the deadline";
+  EXPECT_EQ(decide(policy, {}, {.retry_after = 40s}, random).reason, StopReason::deadline)
+      << "the floor counts toward the deadline";
 }
 
 TEST(PolicySchedule, ends_with_the_reason) {

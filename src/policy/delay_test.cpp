@@ -1,4 +1,5 @@
-// The arithmetic of delays over its whole range: examples from the law, and properties for everything between 0 and the end of time.
+// The arithmetic of delays over its whole range: examples from the law, and properties for everything from 0 to the end
+// of time.
 #include <reprise/policy.hpp>
 
 #include <gtest/gtest.h>
@@ -34,9 +35,12 @@ TEST(PolicyDelay, follows_the_table_of_the_law) {
   EXPECT_EQ(nominal_ms({.backoff = Backoff::constant, .initial = 2s}, 3), (Delays{2000, 2000, 2000}));
   EXPECT_EQ(nominal_ms({.backoff = Backoff::linear, .initial = 2s}, 3), (Delays{2000, 4000, 6000}));
   EXPECT_EQ(nominal_ms({.backoff = Backoff::linear, .initial = 2s, .increment = 500ms}, 3), (Delays{2000, 2500, 3000}));
-  EXPECT_EQ(nominal_ms({.backoff = Backoff::exponential, .initial = 1s, .factor = 3}, 5), (Delays{1000, 3000, 9000, 27000, 30000}));
-  EXPECT_EQ(nominal_ms({.backoff = Backoff::fibonacci, .initial = 1s}, 7), (Delays{1000, 1000, 2000, 3000, 5000, 8000, 13000}));
-  EXPECT_EQ(nominal_ms({.backoff = Backoff::list, .delays = {10s, 5s, 45s}}, 5), (Delays{10000, 5000, 30000, 30000, 30000}));
+  EXPECT_EQ(nominal_ms({.backoff = Backoff::exponential, .initial = 1s, .factor = 3}, 5),
+            (Delays{1000, 3000, 9000, 27000, 30000}));
+  EXPECT_EQ(nominal_ms({.backoff = Backoff::fibonacci, .initial = 1s}, 7),
+            (Delays{1000, 1000, 2000, 3000, 5000, 8000, 13000}));
+  EXPECT_EQ(nominal_ms({.backoff = Backoff::list, .delays = {10s, 5s, 45s}}, 5),
+            (Delays{10000, 5000, 30000, 30000, 30000}));
   EXPECT_EQ(nominal_ms({.backoff = Backoff::list, .delays = {}}, 2), (Delays{30000, 30000}));
   EXPECT_EQ(nominal_ms(policy::standard, 2), (Delays{1000, 2000}));
   EXPECT_EQ(nominal_ms(policy::aggressive, 4), (Delays{200, 400, 800, 1600}));
@@ -74,11 +78,14 @@ TEST(PolicyDelay, a_list_without_a_cap_goes_on_with_its_last_entry) {
   EXPECT_EQ(delay_range({.backoff = Backoff::list, .initial = 3s, .max = std::nullopt}, 1).nominal, Duration{3s});
 }
 
-TEST(PolicyDelay, retry_0_counts_as_retry_1) { EXPECT_EQ(delay_range(policy::standard, 0), delay_range(policy::standard, 1)); }
+TEST(PolicyDelay, retry_0_counts_as_retry_1) {
+  EXPECT_EQ(delay_range(policy::standard, 0), delay_range(policy::standard, 1));
+}
 
 TEST(PolicyDelay, the_first_exponential_delay_is_exactly_the_initial_one) {
   for (const double factor : {1.0, 1.5, 2.0, 3.0, 1e300}) {
-    for (const std::int64_t initial : {std::int64_t{1}, (std::int64_t{1} << 53) + 1, (std::int64_t{1} << 62) + 1, longest - 1, longest}) {
+    for (const std::int64_t initial :
+         {std::int64_t{1}, (std::int64_t{1} << 53) + 1, (std::int64_t{1} << 62) + 1, longest - 1, longest}) {
       const Policy policy{.initial = Duration{initial}, .factor = factor, .max = std::nullopt, .jitter = Jitter::none};
       EXPECT_EQ(delay_range(policy, 1).nominal.count(), initial) << "factor " << factor;
     }
@@ -87,7 +94,8 @@ TEST(PolicyDelay, the_first_exponential_delay_is_exactly_the_initial_one) {
 
 TEST(PolicyDelay, the_ends_of_the_range_saturate) {
   for (const Backoff backoff : {Backoff::linear, Backoff::exponential, Backoff::fibonacci}) {
-    const Policy policy{.backoff = backoff, .initial = 1ns, .increment = Duration::max(), .max = std::nullopt, .jitter = Jitter::ratio};
+    const Policy policy{
+        .backoff = backoff, .initial = 1ns, .increment = Duration::max(), .max = std::nullopt, .jitter = Jitter::ratio};
     for (const std::uint64_t retry : {std::uint64_t{1} << 32, std::uint64_t{1} << 63, most_retries}) {
       const DelayRange range = delay_range(policy, retry);
       EXPECT_EQ(range.nominal, Duration::max());
@@ -131,7 +139,9 @@ RC_GTEST_PROP(PolicyDelayProperty, growing_backoffs_never_shrink, ()) {
 }
 
 // What 128 bits say, cut off at 63.
-std::int64_t saturated(Wide value) { return value > static_cast<Wide>(longest) ? longest : static_cast<std::int64_t>(value); }
+std::int64_t saturated(Wide value) {
+  return value > static_cast<Wide>(longest) ? longest : static_cast<std::int64_t>(value);
+}
 
 RC_GTEST_PROP(PolicyDelayProperty, linear_agrees_with_wider_arithmetic, ()) {
   Policy policy = *any_waiting_policy();
@@ -140,7 +150,8 @@ RC_GTEST_PROP(PolicyDelayProperty, linear_agrees_with_wider_arithmetic, ()) {
   const std::uint64_t retry = *any_retry();
   const std::int64_t increment = policy.increment.value_or(policy.initial).count();
   const Wide exact = static_cast<Wide>(policy.initial.count()) + static_cast<Wide>(increment) * (retry - 1);
-  RC_ASSERT(delay_range(policy, retry).nominal.count() == std::min(saturated(exact), policy.max.value_or(Duration::max()).count()));
+  RC_ASSERT(delay_range(policy, retry).nominal.count() ==
+            std::min(saturated(exact), policy.max.value_or(Duration::max()).count()));
 }
 
 RC_GTEST_PROP(PolicyDelayProperty, whole_factors_agree_with_wider_arithmetic, ()) {
@@ -152,11 +163,13 @@ RC_GTEST_PROP(PolicyDelayProperty, whole_factors_agree_with_wider_arithmetic, ()
   policy.factor = static_cast<double>(factor);
   const std::uint64_t retry = *any_retry();
   Wide exact = static_cast<Wide>(policy.initial.count());
-  for (std::uint64_t step = 1; factor > 1 && step < retry && exact > 0 && exact <= static_cast<Wide>(longest); ++step) exact *= factor;
+  for (std::uint64_t step = 1; factor > 1 && step < retry && exact > 0 && exact <= static_cast<Wide>(longest); ++step)
+    exact *= factor;
   const std::int64_t expected = saturated(exact);
   const std::int64_t actual = delay_range(policy, retry).nominal.count();
   if (factor == 2) RC_ASSERT(actual == expected);
-  RC_ASSERT(std::abs(static_cast<double>(actual) - static_cast<double>(expected)) <= 1e-14 * static_cast<double>(expected));
+  RC_ASSERT(std::abs(static_cast<double>(actual) - static_cast<double>(expected)) <=
+            1e-14 * static_cast<double>(expected));
 }
 
 RC_GTEST_PROP(PolicyDelayProperty, fibonacci_agrees_with_wider_arithmetic, ()) {
@@ -172,7 +185,8 @@ RC_GTEST_PROP(PolicyDelayProperty, fibonacci_agrees_with_wider_arithmetic, ()) {
     current = next;
     next = sum;
   }
-  RC_ASSERT(delay_range(policy, retry).nominal.count() == saturated(current * static_cast<Wide>(policy.initial.count())));
+  RC_ASSERT(delay_range(policy, retry).nominal.count() ==
+            saturated(current * static_cast<Wide>(policy.initial.count())));
 }
 
 RC_GTEST_PROP(PolicyDelayProperty, a_draw_lies_in_its_range_and_equal_seeds_draw_equally, ()) {
@@ -195,7 +209,10 @@ RC_GTEST_PROP(PolicyDelayProperty, nothing_sleeps_past_a_limit, ()) {
   if (*rc::gen::arbitrary<bool>()) policy.retry_budget = *any_duration();
   Failure failure;
   if (*rc::gen::arbitrary<bool>()) failure.retry_after = *any_duration();
-  const History history{.attempt = *any_retry(), .elapsed = *any_duration(), .waited = *any_duration(), .previous_delay = *any_duration()};
+  const History history{.attempt = *any_retry(),
+                        .elapsed = *any_duration(),
+                        .waited = *any_duration(),
+                        .previous_delay = *any_duration()};
   Random random{*rc::gen::arbitrary<std::uint64_t>()};
   const Decision decision = decide(policy, history, failure, random);
   const Wide end = static_cast<Wide>(history.elapsed.count()) + static_cast<Wide>(decision.delay.count());
@@ -231,7 +248,9 @@ RC_GTEST_PROP(PolicyDelayProperty, without_jitter_deciding_step_by_step_is_the_s
       break;
     }
     retries.push_back(decision.range);
-    const auto add = [](Duration& sum, Duration delay) { sum = sum > Duration::max() - delay ? Duration::max() : sum + delay; };
+    const auto add = [](Duration& sum, Duration delay) {
+      sum = sum > Duration::max() - delay ? Duration::max() : sum + delay;
+    };
     add(history.elapsed, decision.delay);
     add(history.waited, decision.delay);
     history.previous_delay = decision.delay;
@@ -245,7 +264,8 @@ TEST(PolicyDraw, full_jitter_reaches_both_ends_and_all_between) {
   const Policy policy{.max_attempts = std::nullopt, .backoff = Backoff::constant, .initial = 3ns};
   std::array<int, 4> seen{};
   Random random{7};
-  for (int draw = 0; draw < 4000; ++draw) ++seen.at(static_cast<std::size_t>(decide(policy, {}, {}, random).delay.count()));
+  for (int draw = 0; draw < 4000; ++draw)
+    ++seen.at(static_cast<std::size_t>(decide(policy, {}, {}, random).delay.count()));
   for (const int count : seen) {
     EXPECT_GT(count, 850);  // 1000 expected; the seed is fixed, so this cannot flicker
     EXPECT_LT(count, 1150);

@@ -7,7 +7,9 @@
 namespace reprise {
 namespace {
 
-std::uint64_t fingerprint_of(std::string_view message) { return fingerprint("step", FailureClass::transient, message, 1); }
+std::uint64_t fingerprint_of(std::string_view message) {
+  return fingerprint("step", FailureClass::transient, message, 1);
+}
 
 TEST(PolicyFingerprint, what_varies_does_not_count) {
   const std::pair<const char*, const char*> same[] = {
@@ -40,10 +42,18 @@ TEST(PolicyFingerprint, what_varies_does_not_count) {
 
 TEST(PolicyFingerprint, everything_else_counts) {
   const std::pair<const char*, const char*> different[] = {
-      {"connection reset", "connection refused"}, {"exit 3", "exit 4"}, {"HTTP 503", "HTTP 500"}, {"main.go:12: boom", "other.go:12: boom"},
-      {"cannot open /etc/passwd", "cannot open /etc/hosts"}, {"after 5s: x", "after 5s: y"}, {"", "x"}, {"facade", "decade"}, {"v1 gone", "v2 gone"},
+      {"connection reset", "connection refused"},
+      {"exit 3", "exit 4"},
+      {"HTTP 503", "HTTP 500"},
+      {"main.go:12: boom", "other.go:12: boom"},
+      {"cannot open /etc/passwd", "cannot open /etc/hosts"},
+      {"after 5s: x", "after 5s: y"},
+      {"", "x"},
+      {"facade", "decade"},
+      {"v1 gone", "v2 gone"},
   };
-  for (const auto& [left, right] : different) EXPECT_NE(fingerprint_of(left), fingerprint_of(right)) << left << " / " << right;
+  for (const auto& [left, right] : different)
+    EXPECT_NE(fingerprint_of(left), fingerprint_of(right)) << left << " / " << right;
 }
 
 TEST(PolicyFingerprint, step_class_and_exit_code_count) {
@@ -53,7 +63,8 @@ TEST(PolicyFingerprint, step_class_and_exit_code_count) {
   EXPECT_NE(base, fingerprint("a", FailureClass::deterministic, "m", 1));
   EXPECT_NE(base, fingerprint("a", FailureClass::transient, "m", 2));
   EXPECT_NE(base, fingerprint("a", FailureClass::transient, "m", std::nullopt));
-  EXPECT_NE(fingerprint("ab", FailureClass::transient, "c", 1), fingerprint("a", FailureClass::transient, "bc", 1)) << "fields do not run together";
+  EXPECT_NE(fingerprint("ab", FailureClass::transient, "c", 1), fingerprint("a", FailureClass::transient, "bc", 1))
+      << "fields do not run together";
 }
 
 TEST(PolicyFingerprint, normalized_messages_read_well) {
@@ -73,8 +84,9 @@ TEST(PolicyFingerprint, is_bounded) {
 }
 
 RC_GTEST_PROP(PolicyFingerprintProperty, any_message_is_normalized_within_bounds, ()) {
-  const auto piece = rc::gen::element<std::string>("2026-03-01", "T", "10:20:30", ".", ",", ":", " ", "1", "12345", "0x", "ff", "ab12cd34", "/tmp/", "a", "ms", "s", "h", "-",
-                                                   "seconds", "Z", "+", "\n", "é", "_", "123e4567-e89b-12d3-a456-426614174000", "\xff");
+  const auto piece = rc::gen::element<std::string>(
+      "2026-03-01", "T", "10:20:30", ".", ",", ":", " ", "1", "12345", "0x", "ff", "ab12cd34", "/tmp/", "a", "ms", "s",
+      "h", "-", "seconds", "Z", "+", "\n", "é", "_", "123e4567-e89b-12d3-a456-426614174000", "\xff");
   std::string message;
   for (const std::string& each : *rc::gen::container<std::vector<std::string>>(piece)) message += each;
   const std::string normalized = normalize_message(message);

@@ -40,7 +40,8 @@ TEST(PolicyPreset, are_found_by_name) {
   EXPECT_EQ(policy::named("standard"), &policy::standard);
   EXPECT_EQ(policy::named("aggressive"), &policy::aggressive);
   EXPECT_EQ(policy::named("patient"), &policy::patient);
-  for (const std::string_view name : {"", "Standard", "tool", "agent", "nonee"}) EXPECT_EQ(policy::named(name), nullptr) << name;
+  for (const std::string_view name : {"", "Standard", "tool", "agent", "nonee"})
+    EXPECT_EQ(policy::named(name), nullptr) << name;
 }
 
 TEST(PolicyResolve, the_most_specific_level_wins_whole) {
@@ -66,7 +67,8 @@ TEST(PolicyResolve, the_most_specific_level_wins_whole) {
 }
 
 TEST(PolicyResolve, none_at_a_level_is_final) {
-  const PolicyLevels levels{.work_item = nullptr, .step = &policy::none, .actor_type = &policy::aggressive, .run = &policy::aggressive};
+  const PolicyLevels levels{
+      .work_item = nullptr, .step = &policy::none, .actor_type = &policy::aggressive, .run = &policy::aggressive};
   EXPECT_EQ(resolve(levels, "tool").policy, &policy::none);
 }
 
@@ -88,8 +90,10 @@ TEST(PolicyResolve, built_in_policies_by_actor_type) {
 
 TEST(PolicyNames, each_value_has_its_own) {
   std::set<std::string_view> reasons;
-  for (int value = 0; value <= static_cast<int>(StopReason::budget); ++value) reasons.insert(name_of(static_cast<StopReason>(value)));
-  EXPECT_EQ(reasons, (std::set<std::string_view>{"none", "canceled", "permanent", "not_listed", "no_verdict", "circuit_open", "attempts", "deadline", "budget"}));
+  for (int value = 0; value <= static_cast<int>(StopReason::budget); ++value)
+    reasons.insert(name_of(static_cast<StopReason>(value)));
+  EXPECT_EQ(reasons, (std::set<std::string_view>{"none", "canceled", "permanent", "not_listed", "no_verdict",
+                                                 "circuit_open", "attempts", "deadline", "budget"}));
   EXPECT_EQ(name_of(StopReason::circuit_open), "circuit_open");
   EXPECT_EQ(name_of(StopReason::no_verdict), "no_verdict");
   EXPECT_EQ(name_of(Backoff::decorrelated), "decorrelated");
@@ -98,10 +102,12 @@ TEST(PolicyNames, each_value_has_its_own) {
   EXPECT_EQ(name_of(Matching::exact), "exact");
   EXPECT_EQ(name_of(ErrorCategory::server_error), "server_error");
   EXPECT_EQ(name_of(PolicyLevel::built_in), "built-in");
-  for (const char* name : {"transient", "deterministic", "budget_exhausted", "contract_failure", "test_failure", "canceled"}) {
+  for (const char* name :
+       {"transient", "deterministic", "budget_exhausted", "contract_failure", "test_failure", "canceled"}) {
     EXPECT_EQ(name_of(failure_class_named(name).value()), name);
   }
-  for (const char* name : {"timeout", "throttled", "stalled", "worker_lost", "crashed", "not_found", "auth", "invalid_input"}) {
+  for (const char* name :
+       {"timeout", "throttled", "stalled", "worker_lost", "crashed", "not_found", "auth", "invalid_input"}) {
     EXPECT_EQ(name_of(failure_kind_named(name).value()), name);
   }
   EXPECT_EQ(failure_class_named("Transient"), std::nullopt);
@@ -109,7 +115,8 @@ TEST(PolicyNames, each_value_has_its_own) {
 }
 
 TEST(PolicyNames, kinds_belong_to_classes) {
-  for (const FailureKind kind : {FailureKind::timeout, FailureKind::throttled, FailureKind::stalled, FailureKind::worker_lost, FailureKind::crashed}) {
+  for (const FailureKind kind : {FailureKind::timeout, FailureKind::throttled, FailureKind::stalled,
+                                 FailureKind::worker_lost, FailureKind::crashed}) {
     EXPECT_EQ(class_of(kind), FailureClass::transient) << name_of(kind);
   }
   for (const FailureKind kind : {FailureKind::not_found, FailureKind::auth, FailureKind::invalid_input}) {
@@ -159,20 +166,43 @@ TEST(PolicyEquality, every_field_counts) {
 TEST(PolicyTypeTree, knows_the_types_of_the_law) {
   const TypeTree& tree = TypeTree::builtin();
   const std::pair<const char*, const char*> is_a[] = {
-      {"OSError", "Exception"},           {"ConnectionError", "OSError"},          {"ConnectionResetError", "ConnectionError"},
-      {"ConnectionAbortedError", "OSError"}, {"ConnectionRefusedError", "ConnectionError"}, {"BrokenPipeError", "ConnectionError"},
-      {"TimeoutError", "OSError"},        {"PermissionError", "OSError"},          {"FileNotFoundError", "OSError"},
-      {"ValidationError", "ValueError"},  {"UnicodeError", "ValueError"},          {"TypeError", "Exception"},
-      {"KeyError", "LookupError"},        {"IndexError", "LookupError"},           {"AttributeError", "Exception"},
-      {"AssertionError", "Exception"},    {"RuntimeError", "Exception"},           {"ArithmeticError", "Exception"},
-      {"NetworkError", "Exception"},      {"NeverHeardOf", "Exception"},           {"NeverHeardOf", "NeverHeardOf"},
-      {"asyncio.exceptions.TimeoutError", "OSError"}, {"TimeoutError", "builtins.TimeoutError"}, {"Exception", "Exception"},
+      {"OSError", "Exception"},
+      {"ConnectionError", "OSError"},
+      {"ConnectionResetError", "ConnectionError"},
+      {"ConnectionAbortedError", "OSError"},
+      {"ConnectionRefusedError", "ConnectionError"},
+      {"BrokenPipeError", "ConnectionError"},
+      {"TimeoutError", "OSError"},
+      {"PermissionError", "OSError"},
+      {"FileNotFoundError", "OSError"},
+      {"ValidationError", "ValueError"},
+      {"UnicodeError", "ValueError"},
+      {"TypeError", "Exception"},
+      {"KeyError", "LookupError"},
+      {"IndexError", "LookupError"},
+      {"AttributeError", "Exception"},
+      {"AssertionError", "Exception"},
+      {"RuntimeError", "Exception"},
+      {"ArithmeticError", "Exception"},
+      {"NetworkError", "Exception"},
+      {"NeverHeardOf", "Exception"},
+      {"NeverHeardOf", "NeverHeardOf"},
+      {"asyncio.exceptions.TimeoutError", "OSError"},
+      {"TimeoutError", "builtins.TimeoutError"},
+      {"Exception", "Exception"},
   };
   for (const auto& [type, ancestor] : is_a) EXPECT_TRUE(tree.is_a(type, ancestor)) << type << " is a " << ancestor;
   const std::pair<const char*, const char*> is_not[] = {
-      {"OSError", "ConnectionError"}, {"TimeoutError", "ConnectionError"}, {"ValueError", "LookupError"}, {"timeouterror", "OSError"},
-      {"NetworkError", "OSError"},    {"NeverHeardOf", "OSError"},         {"Exception", "OSError"},      {"", "Exception"},
-      {"", ""},                       {"TimeoutError.", "TimeoutError"},
+      {"OSError", "ConnectionError"},
+      {"TimeoutError", "ConnectionError"},
+      {"ValueError", "LookupError"},
+      {"timeouterror", "OSError"},
+      {"NetworkError", "OSError"},
+      {"NeverHeardOf", "OSError"},
+      {"Exception", "OSError"},
+      {"", "Exception"},
+      {"", ""},
+      {"TimeoutError.", "TimeoutError"},
   };
   for (const auto& [type, ancestor] : is_not) EXPECT_FALSE(tree.is_a(type, ancestor)) << type << " is no " << ancestor;
 }

@@ -49,7 +49,8 @@ TEST(PolicyRetryAfter, a_far_date_saturates) {
 TEST(PolicyRetryAfter, two_digit_years_are_at_most_50_years_ahead) {
   const std::chrono::sys_seconds in_2026 = sys_days{std::chrono::year{2026} / 1 / 1};
   EXPECT_EQ(parse_retry_after("Friday, 02-Jan-26 00:00:00 GMT", in_2026), Duration{24h});
-  EXPECT_EQ(parse_retry_after("Wednesday, 01-Jan-76 00:00:00 GMT", in_2026), Duration{sys_days{std::chrono::year{2076} / 1 / 1} - in_2026});
+  EXPECT_EQ(parse_retry_after("Wednesday, 01-Jan-76 00:00:00 GMT", in_2026),
+            Duration{sys_days{std::chrono::year{2076} / 1 / 1} - in_2026});
   EXPECT_EQ(parse_retry_after("Saturday, 01-Jan-77 00:00:00 GMT", in_2026), Duration{0}) << "1977";
 }
 
@@ -57,14 +58,37 @@ TEST(PolicyRetryAfter, leap_days_and_leap_seconds) {
   const std::chrono::sys_seconds eve = sys_days{std::chrono::year{2024} / 2 / 28};
   EXPECT_EQ(parse_retry_after("Thu, 29 Feb 2024 00:00:00 GMT", eve), Duration{24h});
   EXPECT_EQ(parse_retry_after("Wed, 29 Feb 2023 00:00:00 GMT", eve), std::nullopt);
-  EXPECT_EQ(parse_retry_after("Sat, 31 Dec 2016 23:59:60 GMT", sys_days{std::chrono::year{2016} / 12 / 31}), Duration{24h});
+  EXPECT_EQ(parse_retry_after("Sat, 31 Dec 2016 23:59:60 GMT", sys_days{std::chrono::year{2016} / 12 / 31}),
+            Duration{24h});
 }
 
 TEST(PolicyRetryAfter, garbage_is_ignored) {
-  for (const std::string_view value : {"", "  ", "soon", "-1", "+1", "1.5", "1e3", "12 seconds", "0x10", "1,2", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
-                                       "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nou 1994 08:49:37 GMT", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT",
-                                       "Sun, 06 Nov 1994 08:60:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 Nov 94 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT",
-                                       "Sun Nov 6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 GMT tomorrow", "1994-11-06T08:49:37Z", "Sun, -6 Nov 1994 08:49:37 GMT", ", ", "S"}) {
+  for (const std::string_view value : {"",
+                                       "  ",
+                                       "soon",
+                                       "-1",
+                                       "+1",
+                                       "1.5",
+                                       "1e3",
+                                       "12 seconds",
+                                       "0x10",
+                                       "1,2",
+                                       "Sun, 06 Nov 1994 08:49:37",
+                                       "Sun, 06 Nov 1994 08:49:37 CET",
+                                       "Sun, 6 Nov 1994 08:49:37 GMT",
+                                       "Sun, 06 Nou 1994 08:49:37 GMT",
+                                       "Sun, 32 Nov 1994 08:49:37 GMT",
+                                       "Sun, 06 Nov 1994 24:00:00 GMT",
+                                       "Sun, 06 Nov 1994 08:60:37 GMT",
+                                       "Sun, 06 Nov 1994 08:49:61 GMT",
+                                       "Sun, 06 Nov 94 08:49:37 GMT",
+                                       "Sunday, 06-Nov-1994 08:49:37 GMT",
+                                       "Sun Nov 6 08:49:37 1994",
+                                       "Sun, 06 Nov 1994 08:49:37 GMT tomorrow",
+                                       "1994-11-06T08:49:37Z",
+                                       "Sun, -6 Nov 1994 08:49:37 GMT",
+                                       ", ",
+                                       "S"}) {
     EXPECT_EQ(parse_retry_after(value, example), std::nullopt) << value;
   }
 }

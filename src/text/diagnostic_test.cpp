@@ -59,7 +59,8 @@ TEST(TextDiagnostic, json_has_all_of_them) {
 }
 
 TEST(TextDiagnostic, a_document_with_many_mistakes_names_them_all_in_order) {
-  const auto read = read_policy("max_attempts: 0\nfacter: 3\ninitial: 500\nretries: 3\n", Dialect::native, "retry.yaml");
+  const auto read =
+      read_policy("max_attempts: 0\nfacter: 3\ninitial: 500\nretries: 3\n", Dialect::native, "retry.yaml");
   ASSERT_FALSE(read.has_value());
   EXPECT_EQ(render(read.error()),
             "retry.yaml:1:15: error: max_attempts: expected a whole number from 1 to 4294967296, found 0\n"
@@ -68,7 +69,8 @@ TEST(TextDiagnostic, a_document_with_many_mistakes_names_them_all_in_order) {
             "retry.yaml:2:1: error: unknown key \"facter\"\n"
             "  2 | facter: 3\n"
             "    | ^~~~~~\n"
-            "  = did you mean factor? allowed: policy, max_attempts, max_elapsed, attempt_timeout, backoff, initial, increment, factor, max, jitter, "
+            "  = did you mean factor? allowed: policy, max_attempts, max_elapsed, attempt_timeout, backoff, initial, "
+            "increment, factor, max, jitter, "
             "only_on, never_on and honor_retry_after\n"
             "retry.yaml:3:10: error: initial: \"500\" has no unit\n"
             "  3 | initial: 500\n"
@@ -77,7 +79,8 @@ TEST(TextDiagnostic, a_document_with_many_mistakes_names_them_all_in_order) {
             "retry.yaml:4:1: error: unknown key \"retries\"\n"
             "  4 | retries: 3\n"
             "    | ^~~~~~~\n"
-            "  = write max_attempts: 4 (the first run counts); allowed: policy, max_attempts, max_elapsed, attempt_timeout, backoff, initial, increment, "
+            "  = write max_attempts: 4 (the first run counts); allowed: policy, max_attempts, max_elapsed, "
+            "attempt_timeout, backoff, initial, increment, "
             "factor, max, jitter, only_on, never_on and honor_retry_after\n");
 }
 

@@ -24,13 +24,16 @@ Diagnostic refusal(const std::string& source, const Limits& limits = {}) {
   return document.error().front();
 }
 
-std::pair<std::uint32_t, std::uint32_t> place_of(const Diagnostic& diagnostic) { return {diagnostic.line, diagnostic.column}; }
+std::pair<std::uint32_t, std::uint32_t> place_of(const Diagnostic& diagnostic) {
+  return {diagnostic.line, diagnostic.column};
+}
 std::pair<std::uint32_t, std::uint32_t> place_of(const Node& node) { return {node.place.line, node.place.column}; }
 using At = std::pair<std::uint32_t, std::uint32_t>;
 
 TEST(TextDocument, yaml_and_json_give_the_same_tree) {
-  for (const std::string source : {"a: 1\nb: [x, 2.5, null, true]\nc:\n  d: 'q'\n", "{\"a\":1,\"b\":[\"x\",2.5,null,true],\"c\":{\"d\":\"q\"}}",
-                                   "{\n\t\"a\":\t1,\n\t\"b\": [\"x\",\n2.5, null, true], \"c\": {\"d\": \"q\"}\n}\n"}) {
+  for (const std::string source :
+       {"a: 1\nb: [x, 2.5, null, true]\nc:\n  d: 'q'\n", "{\"a\":1,\"b\":[\"x\",2.5,null,true],\"c\":{\"d\":\"q\"}}",
+        "{\n\t\"a\":\t1,\n\t\"b\": [\"x\",\n2.5, null, true], \"c\": {\"d\": \"q\"}\n}\n"}) {
     const Document document = read(source);
     const Node& root = document.root();
     ASSERT_EQ(root.type, NodeType::mapping) << source;
@@ -75,7 +78,9 @@ TEST(TextDocument, windows_line_ends_are_line_ends) {
 }
 
 TEST(TextDocument, a_byte_order_mark_is_no_part_of_the_text) {
-  const Document document = read("\xEF\xBB\xBF" "a: 1\nb: 2\n");
+  const Document document = read(
+      "\xEF\xBB\xBF"
+      "a: 1\nb: 2\n");
   EXPECT_EQ(document.root().members[0].key->text, "a");
   EXPECT_EQ(place_of(*document.root().members[0].key), (At{1, 1})) << "an editor does not count it";
   EXPECT_EQ(document.line(1), "a: 1") << "nor show it";
@@ -172,7 +177,8 @@ TEST(TextDocument, bytes_that_are_no_utf_8_are_refused_where_they_stand) {
   for (const std::string bad : {"\xff", "\xc3(", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xc0\xaf"}) {
     const Diagnostic refused = refusal("a: 1\nb: é" + bad + "\n");
     EXPECT_EQ(refused.line, 2U) << refused.message;
-    EXPECT_TRUE(refused.column == 5 || refused.column == 6) << refused.message << ": the broken byte, or the one that should go on";
+    EXPECT_TRUE(refused.column == 5 || refused.column == 6)
+        << refused.message << ": the broken byte, or the one that should go on";
     EXPECT_EQ(refused.help, "documents are UTF-8 text without control characters");
   }
   EXPECT_EQ(place_of(refusal("a: \xe2\x82")), (At{1, 4})) << "cut off in the middle of a character";
@@ -185,7 +191,10 @@ TEST(TextDocument, control_characters_are_refused_where_they_stand) {
 }
 
 TEST(TextDocument, utf_16_is_refused_with_a_place) {
-  const std::string wide{"\xff\xfe" "a\0:\0 \0001\0", 10};
+  const std::string wide{
+      "\xff\xfe"
+      "a\0:\0 \0001\0",
+      10};
   EXPECT_EQ(refusal(wide).line, 1U);
 }
 
@@ -211,8 +220,9 @@ TEST(TextDocument, a_document_that_is_too_large_is_refused_at_once) {
 }
 
 TEST(TextDocument, broken_syntax_has_a_place_and_advice) {
-  for (const std::string source : {"a: [1, 2\nb: 3\n", "{\"a\": 1", "a: \"open\n", "a:\n\t- 1\n", "a: b: c\n", "[1, 2}}", "a: 'x", "- a\nb: c\n", "@x", "a: `x`",
-                                   "%YAML 9.9\n---\na: 1\n", "a: !<tag 1"}) {
+  for (const std::string source :
+       {"a: [1, 2\nb: 3\n", "{\"a\": 1", "a: \"open\n", "a:\n\t- 1\n", "a: b: c\n", "[1, 2}}", "a: 'x", "- a\nb: c\n",
+        "@x", "a: `x`", "%YAML 9.9\n---\na: 1\n", "a: !<tag 1"}) {
     const Diagnostic refused = refusal(source);
     EXPECT_GE(refused.line, 1U);
     EXPECT_GE(refused.column, 1U);
@@ -223,8 +233,9 @@ TEST(TextDocument, broken_syntax_has_a_place_and_advice) {
 }
 
 RC_GTEST_PROP(TextDocumentProperty, any_bytes_give_a_tree_or_a_reason, ()) {
-  const auto alphabet = rc::gen::element<std::string>("{", "}", "[", "]", ":", ",", " ", "\n", "\t", "-", "?", "\"", "'", "a", "1", "&x", "*x", "!t", "|", ">", "#",
-                                                      "%", "\\", "\\ud83d", "\\ude00", "\xff", "\xc3", "é", "\r", "~", "---", "...", "<<: ", "\xEF\xBB\xBF", "\u2028");
+  const auto alphabet = rc::gen::element<std::string>(
+      "{", "}", "[", "]", ":", ",", " ", "\n", "\t", "-", "?", "\"", "'", "a", "1", "&x", "*x", "!t", "|", ">", "#",
+      "%", "\\", "\\ud83d", "\\ude00", "\xff", "\xc3", "é", "\r", "~", "---", "...", "<<: ", "\xEF\xBB\xBF", "\u2028");
   std::string source;
   for (const std::string& piece : *rc::gen::container<std::vector<std::string>>(alphabet)) source += piece;
   const auto document = read_document(source, "test");
@@ -281,13 +292,16 @@ TEST_F(TextFields, whole_numbers) {
   EXPECT_EQ(message_of("3.0", whole), "x: expected a whole number from 1 to 10, found 3.0");
   EXPECT_EQ(message_of("+3", whole), "x: expected a whole number from 1 to 10, found +3");
   EXPECT_EQ(message_of("true", whole), "x: expected a whole number from 1 to 10, found true (a boolean)");
-  EXPECT_EQ(message_of("99999999999999999999", whole), "x: expected a whole number from 1 to 10, found 99999999999999999999");
+  EXPECT_EQ(message_of("99999999999999999999", whole),
+            "x: expected a whole number from 1 to 10, found 99999999999999999999");
   EXPECT_EQ(message_of("'3'", whole), "x: expected a whole number from 1 to 10, found \"3\" (text)");
   EXPECT_EQ(help, "write 3 without quotes");
 }
 
 TEST_F(TextFields, decimals) {
-  const auto ratio = [](const Field& field, Report& report) { return read_decimal(field, {.min = 0, .max = 1}, report); };
+  const auto ratio = [](const Field& field, Report& report) {
+    return read_decimal(field, {.min = 0, .max = 1}, report);
+  };
   const auto growth = [](const Field& field, Report& report) { return read_decimal(field, {.min = 1}, report); };
   EXPECT_EQ(message_of("0.5", ratio), "");
   EXPECT_EQ(message_of("1", ratio), "");
@@ -300,8 +314,12 @@ TEST_F(TextFields, decimals) {
 }
 
 TEST_F(TextFields, durations) {
-  const auto native = [](const Field& field, Report& report) { return read_duration(field, DurationGrammar::native, report); };
-  const auto seconds = [](const Field& field, Report& report) { return read_decimal_duration(field, 1'000'000'000, "seconds", report); };
+  const auto native = [](const Field& field, Report& report) {
+    return read_duration(field, DurationGrammar::native, report);
+  };
+  const auto seconds = [](const Field& field, Report& report) {
+    return read_decimal_duration(field, 1'000'000'000, "seconds", report);
+  };
   EXPECT_EQ(message_of("1s", native), "");
   EXPECT_EQ(message_of("0", native), "");
   EXPECT_EQ(message_of("null", native), "x: expected a duration such as 500ms, 2s or 1h30m, found null");

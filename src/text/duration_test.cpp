@@ -17,7 +17,9 @@ using enum DurationGrammar;
 constexpr Duration longest = Duration::max();
 constexpr DurationGrammar grammars[] = {native, go, humantime};
 
-std::string name_of(DurationGrammar grammar) { return grammar == native ? "native" : grammar == go ? "go" : "humantime"; }
+std::string name_of(DurationGrammar grammar) {
+  return grammar == native ? "native" : grammar == go ? "go" : "humantime";
+}
 
 struct Accepted {
   std::string_view text;
@@ -59,8 +61,8 @@ TEST(TextDuration, native_accepts) {
 
 TEST(TextDuration, go_accepts) {
   expect_accepted(go, {{"0", 0ns},
-                       {"1µs", 1us},    // U+00B5
-                       {"1μs", 1us},    // U+03BC
+                       {"1µs", 1us},  // U+00B5
+                       {"1μs", 1us},  // U+03BC
                        {"1us", 1us},
                        {".5s", 500ms},
                        {"1.s", 1s},
@@ -69,7 +71,8 @@ TEST(TextDuration, go_accepts) {
 }
 
 TEST(TextDuration, humantime_accepts) {
-  expect_accepted(humantime, {{"0s", 0ns}, {"500ms", 500ms}, {"1h30m", 90min}, {"2w", 336h}, {"1d", 24h}, {"1s500ms", 1500ms}});
+  expect_accepted(humantime,
+                  {{"0s", 0ns}, {"500ms", 500ms}, {"1h30m", 90min}, {"2w", 336h}, {"1d", 24h}, {"1s500ms", 1500ms}});
 }
 
 struct Refused {
@@ -139,8 +142,28 @@ TEST(TextDuration, common_mistakes_get_a_remedy) {
 // Whatever a remedy tells people to write must be accepted when they write it.
 TEST(TextDuration, remedies_are_accepted_by_the_same_grammar) {
   for (const DurationGrammar grammar : grammars) {
-    for (const std::string_view text : {"500", "1.5", "1.5s", "1.5 seconds", "1 second", "2 days", "1d", "1 week", "1w", "1µs", "1μs", "1 µs", "999999999w",
-                                        "9999999999999999h", "5S", "5 M", "0.5 hours", "3 msec", "99999999999999999999", "1..5", "1.2.3s", "."}) {
+    for (const std::string_view text : {"500",
+                                        "1.5",
+                                        "1.5s",
+                                        "1.5 seconds",
+                                        "1 second",
+                                        "2 days",
+                                        "1d",
+                                        "1 week",
+                                        "1w",
+                                        "1µs",
+                                        "1μs",
+                                        "1 µs",
+                                        "999999999w",
+                                        "9999999999999999h",
+                                        "5S",
+                                        "5 M",
+                                        "0.5 hours",
+                                        "3 msec",
+                                        "99999999999999999999",
+                                        "1..5",
+                                        "1.2.3s",
+                                        "."}) {
       const auto parsed = parse_duration(text, grammar);
       if (parsed || parsed.error().remedy.empty()) continue;
       std::string_view remedy = parsed.error().remedy;
@@ -148,9 +171,11 @@ TEST(TextDuration, remedies_are_accepted_by_the_same_grammar) {
       remedy.remove_prefix(6);
       const std::size_t joint = remedy.find(" or ");
       const std::string_view first = remedy.substr(0, joint);
-      EXPECT_TRUE(parse_duration(first, grammar).has_value()) << name_of(grammar) << ": " << text << " -> " << parsed.error().remedy;
+      EXPECT_TRUE(parse_duration(first, grammar).has_value())
+          << name_of(grammar) << ": " << text << " -> " << parsed.error().remedy;
       if (joint != std::string_view::npos) {
-        EXPECT_TRUE(parse_duration(remedy.substr(joint + 4), grammar).has_value()) << name_of(grammar) << ": " << text << " -> " << parsed.error().remedy;
+        EXPECT_TRUE(parse_duration(remedy.substr(joint + 4), grammar).has_value())
+            << name_of(grammar) << ": " << text << " -> " << parsed.error().remedy;
       }
     }
   }
@@ -158,8 +183,8 @@ TEST(TextDuration, remedies_are_accepted_by_the_same_grammar) {
 
 TEST(TextDuration, nothing_longer_than_63_bits_of_nanoseconds) {
   for (const DurationGrammar grammar : grammars) {
-    for (const std::string_view text : {"9223372036854775808ns", "9223372037s", "2562048h", "9223372036854775807ns1ns", "99999999999999999999999999s",
-                                        "2562047h47m16s854ms775us808ns"}) {
+    for (const std::string_view text : {"9223372036854775808ns", "9223372037s", "2562048h", "9223372036854775807ns1ns",
+                                        "99999999999999999999999999s", "2562047h47m16s854ms775us808ns"}) {
       const auto parsed = parse_duration(text, grammar);
       ASSERT_FALSE(parsed.has_value()) << name_of(grammar) << ": " << text;
       EXPECT_EQ(parsed.error().message, "is longer than 292 years") << name_of(grammar) << ": " << text;

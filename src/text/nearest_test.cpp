@@ -76,7 +76,8 @@ TEST(TextPlace, a_long_line_is_shown_in_part) {
   // The caret counts characters; all of them but the first "…" (three bytes) are one byte here.
   EXPECT_EQ(text.at(caret - 1 + 2), 'X');
   EXPECT_EQ(excerpt(line, 3).caret, 3U);
-  EXPECT_EQ(excerpt("short", 4'000'000'000U).caret, excerpt("", 4'000'000'000U).caret) << "beyond the end is no problem";
+  EXPECT_EQ(excerpt("short", 4'000'000'000U).caret, excerpt("", 4'000'000'000U).caret)
+      << "beyond the end is no problem";
 }
 
 TEST(TextPlace, shortens_by_characters) {

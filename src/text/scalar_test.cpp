@@ -16,14 +16,20 @@ constexpr std::int64_t millisecond = 1'000'000;
 
 TEST(TextScalar, types_follow_the_core_schema_of_yaml_1_2) {
   const std::pair<std::string_view, NodeType> cases[] = {
-      {"", NodeType::null},         {"~", NodeType::null},        {"null", NodeType::null},      {"NULL", NodeType::null},     {"nUll", NodeType::string},
-      {"true", NodeType::boolean},  {"False", NodeType::boolean}, {"TRUE", NodeType::boolean},   {"yes", NodeType::string},    {"on", NodeType::string},
-      {"no", NodeType::string},     {"0", NodeType::integer},     {"-17", NodeType::integer},    {"+5", NodeType::integer},    {"007", NodeType::integer},
-      {"1.5", NodeType::number},    {".5", NodeType::number},     {"1.", NodeType::number},      {"1e5", NodeType::number},    {"-1E-5", NodeType::number},
-      {".inf", NodeType::number},   {"-.INF", NodeType::number},  {".nan", NodeType::number},    {"+.nan", NodeType::string},  {"inf", NodeType::string},
-      {"nan", NodeType::string},    {"1e", NodeType::string},     {"1e+", NodeType::string},     {"1.2.3", NodeType::string},  {"0x10", NodeType::string},
-      {"1_000", NodeType::string},  {"12:30", NodeType::string},  {"-", NodeType::string},       {"+-5", NodeType::string},    {".", NodeType::string},
-      {"-.", NodeType::string},     {"1s", NodeType::string},     {"e5", NodeType::string},      {"-.5", NodeType::number},    {"5e-3", NodeType::number},
+      {"", NodeType::null},         {"~", NodeType::null},       {"null", NodeType::null},
+      {"NULL", NodeType::null},     {"nUll", NodeType::string},  {"true", NodeType::boolean},
+      {"False", NodeType::boolean}, {"TRUE", NodeType::boolean}, {"yes", NodeType::string},
+      {"on", NodeType::string},     {"no", NodeType::string},    {"0", NodeType::integer},
+      {"-17", NodeType::integer},   {"+5", NodeType::integer},   {"007", NodeType::integer},
+      {"1.5", NodeType::number},    {".5", NodeType::number},    {"1.", NodeType::number},
+      {"1e5", NodeType::number},    {"-1E-5", NodeType::number}, {".inf", NodeType::number},
+      {"-.INF", NodeType::number},  {".nan", NodeType::number},  {"+.nan", NodeType::string},
+      {"inf", NodeType::string},    {"nan", NodeType::string},   {"1e", NodeType::string},
+      {"1e+", NodeType::string},    {"1.2.3", NodeType::string}, {"0x10", NodeType::string},
+      {"1_000", NodeType::string},  {"12:30", NodeType::string}, {"-", NodeType::string},
+      {"+-5", NodeType::string},    {".", NodeType::string},     {"-.", NodeType::string},
+      {"1s", NodeType::string},     {"e5", NodeType::string},    {"-.5", NodeType::number},
+      {"5e-3", NodeType::number},
   };
   for (const auto& [text, type] : cases) EXPECT_EQ(scalar_type(text), type) << '"' << text << '"';
 }
@@ -44,7 +50,8 @@ TEST(TextScalar, finite_numbers_are_finite) {
   EXPECT_EQ(finite_number("-0.25"), -0.25);
   EXPECT_EQ(finite_number("1e-400"), 0.0);
   EXPECT_EQ(finite_number("1e308"), 1e308);
-  for (const std::string_view text : {"1e309", "-1e309", ".inf", "inf", "nan", ".nan", "", "1.5x", "+", "abc", "+-1", "++1"}) {
+  for (const std::string_view text :
+       {"1e309", "-1e309", ".inf", "inf", "nan", ".nan", "", "1.5x", "+", "abc", "+-1", "++1"}) {
     EXPECT_EQ(finite_number(text), std::nullopt) << text;
   }
 }
@@ -86,8 +93,9 @@ TEST(TextScalar, decimal_durations_are_exact) {
 }
 
 TEST(TextScalar, decimal_durations_refuse_what_is_none) {
-  for (const std::string_view text : {"-1", "-0.1", "9223372036.854775808", "1e10", "1e999999", "1e99999999999999999999", "99999999999999999999", "abc", "", ".",
-                                      "1s", "--1", "1e", "9223372036.8547758075"}) {
+  for (const std::string_view text :
+       {"-1", "-0.1", "9223372036.854775808", "1e10", "1e999999", "1e99999999999999999999", "99999999999999999999",
+        "abc", "", ".", "1s", "--1", "1e", "9223372036.8547758075"}) {
     EXPECT_EQ(decimal_duration(text, second), std::nullopt) << text;
   }
 }

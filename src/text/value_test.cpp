@@ -32,8 +32,9 @@ Value sample() {
 }
 
 TEST(TextValue, json_on_one_line) {
-  EXPECT_EQ(to_json(sample()), R"({"name":"standard","none":null,"ok":true,"factor":2.5,"list":["a",2],"inner":{"delay":"1.5s"},)"
-                               R"("entries":[{"delay":"1.5s"},"plain"],"empty list":[],"empty map":{}})");
+  EXPECT_EQ(to_json(sample()),
+            R"({"name":"standard","none":null,"ok":true,"factor":2.5,"list":["a",2],"inner":{"delay":"1.5s"},)"
+            R"("entries":[{"delay":"1.5s"},"plain"],"empty list":[],"empty map":{}})");
 }
 
 TEST(TextValue, json_over_several_lines) {
@@ -64,11 +65,13 @@ TEST(TextValue, yaml_as_a_person_would_write_it) {
 }
 
 TEST(TextValue, words_that_yaml_readers_misread_are_quoted) {
-  for (const char* text : {"on", "Off", "yes", "NO", "y", "N", "true", "null", "~", "", "3", "1.5", "1e5", "-x", "%x", ".5", ".x", "a b", "a:b", "#x", "[x]", "{x}",
-                           "&a", "*a", "!t", "'x'", "x,y", "x|", "é", "=", "<<"}) {
+  for (const char* text :
+       {"on", "Off", "yes", "NO", "y",   "N",   "true", "null", "~",  "",    "3",   "1.5", "1e5", "-x", "%x", ".5",
+        ".x", "a b", "a:b", "#x", "[x]", "{x}", "&a",   "*a",   "!t", "'x'", "x,y", "x|",  "é",   "=",  "<<"}) {
     EXPECT_TRUE(to_yaml(Value{text}).starts_with('"')) << text;
   }
-  for (const char* text : {"standard", "1s", "1h30m", "25%", "my_name", "TimeoutError", "a.b", "x-y"}) EXPECT_EQ(to_yaml(Value{text}), std::string{text} + "\n");
+  for (const char* text : {"standard", "1s", "1h30m", "25%", "my_name", "TimeoutError", "a.b", "x-y"})
+    EXPECT_EQ(to_yaml(Value{text}), std::string{text} + "\n");
 }
 
 TEST(TextValue, numbers_keep_their_written_form) {
@@ -80,7 +83,9 @@ TEST(TextValue, numbers_keep_their_written_form) {
 }
 
 TEST(TextValue, json_strings_are_escaped) {
-  EXPECT_EQ(json_string("a\"b\\c\n\t\r\x01\x7f" "é/"), R"("a\"b\\c\n\t\r\u0001\u007fé/")");
+  EXPECT_EQ(json_string("a\"b\\c\n\t\r\x01\x7f"
+                        "é/"),
+            R"("a\"b\\c\n\t\r\u0001\u007fé/")");
   EXPECT_EQ(json_string(std::string_view{"\0", 1}), R"("\u0000")");
 }
 
@@ -99,8 +104,10 @@ void expect_read_back(const std::string& text) {
 }
 
 TEST(TextValue, unusual_characters_survive) {
-  for (const char* text : {"\u0080", "\u0085", "a\u0085b", "\u009f", "\u00a0", "\u2028", "a\u2029b", "\uFEFF", "\uFFFE", "\uFFFF", "\U0001F600", "\U0010FFFF", "\x01", "\x7f",
-                           "\x1b[31m", " ", "  x  ", "a\n\nb", "\t", "\r\n", "\\", "\\u0041", "\"", "'", "%", "a: b", "a #b"}) {
+  for (const char* text :
+       {"\u0080", "\u0085",     "a\u0085b",   "\u009f",  "\u00a0", "\u2028",   "a\u2029b", "\uFEFF", "\uFFFE",
+        "\uFFFF", "\U0001F600", "\U0010FFFF", "\x01",    "\x7f",   "\x1b[31m", " ",        "  x  ",  "a\n\nb",
+        "\t",     "\r\n",       "\\",         "\\u0041", "\"",     "'",        "%",        "a: b",   "a #b"}) {
     expect_read_back(text);
   }
   expect_read_back(std::string{"a\0b", 3});
@@ -128,8 +135,9 @@ std::string utf8(std::uint32_t code) {
 }
 
 RC_GTEST_PROP(TextValueProperty, any_text_is_read_back, ()) {
-  const auto character = rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(0, 0x100), rc::gen::inRange<std::uint32_t>(0x2000, 0x2100),
-                                        rc::gen::inRange<std::uint32_t>(0, 0xD800), rc::gen::inRange<std::uint32_t>(0xE000, 0x110000));
+  const auto character =
+      rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(0, 0x100), rc::gen::inRange<std::uint32_t>(0x2000, 0x2100),
+                     rc::gen::inRange<std::uint32_t>(0, 0xD800), rc::gen::inRange<std::uint32_t>(0xE000, 0x110000));
   std::string text;
   for (const std::uint32_t code : *rc::gen::container<std::vector<std::uint32_t>>(character)) text += utf8(code);
   Value map = Value::map();

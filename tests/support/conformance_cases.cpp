@@ -8,7 +8,9 @@
 namespace reprise::testing_support {
 namespace {
 
-std::string text_of(const boost::json::object& line, std::string_view key) { return std::string{line.at(key).as_string()}; }
+std::string text_of(const boost::json::object& line, std::string_view key) {
+  return std::string{line.at(key).as_string()};
+}
 
 }  // namespace
 
@@ -21,8 +23,9 @@ std::vector<ConformanceCase> conformance_cases(std::string_view name) {
     if (line.empty()) continue;
     const boost::json::value parsed = boost::json::parse(line);
     const boost::json::object& object = parsed.as_object();
-    cases.push_back({text_of(object, "id"), text_of(object, "dialect"), text_of(object, "kind"), text_of(object, "title"),
-                     text_of(object, "document"), boost::json::serialize(object.at("input")), boost::json::serialize(object.at("expect"))});
+    cases.push_back({text_of(object, "id"), text_of(object, "dialect"), text_of(object, "kind"),
+                     text_of(object, "title"), text_of(object, "document"), boost::json::serialize(object.at("input")),
+                     boost::json::serialize(object.at("expect"))});
   }
   return cases;
 }

@@ -17,7 +17,9 @@ T pick(std::initializer_list<T> values) {
   return *rc::gen::elementOf(std::vector<T>(values));
 }
 
-std::uint64_t number_below(std::uint64_t limit) { return *rc::gen::resize(100, rc::gen::inRange<std::uint64_t>(0, limit)); }
+std::uint64_t number_below(std::uint64_t limit) {
+  return *rc::gen::resize(100, rc::gen::inRange<std::uint64_t>(0, limit));
+}
 
 bool one_in(std::uint64_t chances) { return number_below(chances) == 0; }
 
@@ -48,7 +50,7 @@ std::string single_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-Tree plain(const std::string& written) { return {.json = written, .yaml = written}; }          // 3, true, null
+Tree plain(const std::string& written) { return {.json = written, .yaml = written}; }              // 3, true, null
 Tree word(const std::string& written) { return {.json = json_quoted(written), .yaml = written}; }  // fixed, 10s
 Tree quoted(const std::string& text) {
   return {.json = json_quoted(text), .yaml = one_in(2) ? json_quoted(text) : single_quoted(text)};
@@ -60,7 +62,8 @@ std::string to_json(const Tree& tree, const std::string& gap) {
   if (tree.shape == Tree::Shape::scalar) return tree.json;
   std::string inside;
   for (const Tree& item : tree.items) inside += (inside.empty() ? "" : "," + gap) + to_json(item, gap);
-  for (const auto& [key, value] : tree.members) inside += (inside.empty() ? "" : "," + gap) + json_quoted(key) + ":" + gap + to_json(value, gap);
+  for (const auto& [key, value] : tree.members)
+    inside += (inside.empty() ? "" : "," + gap) + json_quoted(key) + ":" + gap + to_json(value, gap);
   return tree.shape == Tree::Shape::list ? "[" + inside + "]" : "{" + inside + "}";
 }
 
@@ -73,9 +76,11 @@ std::string to_flow(const Tree& tree) {
 }
 
 std::string to_block(const Tree& tree, const std::string& indent) {
-  if (tree.shape == Tree::Shape::scalar || (tree.items.empty() && tree.members.empty())) return " " + to_flow(tree) + "\n";
+  if (tree.shape == Tree::Shape::scalar || (tree.items.empty() && tree.members.empty()))
+    return " " + to_flow(tree) + "\n";
   std::string text = "\n";
-  for (const Tree& item : tree.items) text += indent + "-" + (one_in(3) ? " " + to_flow(item) + "\n" : to_block(item, indent + "  "));
+  for (const Tree& item : tree.items)
+    text += indent + "-" + (one_in(3) ? " " + to_flow(item) + "\n" : to_block(item, indent + "  "));
   for (const auto& [key, value] : tree.members) {
     if (one_in(8)) text += indent + "# a remark\n";
     text += indent + key + ":" + (one_in(2) ? " " + to_flow(value) + "\n" : to_block(value, indent + "  "));
@@ -113,7 +118,9 @@ constexpr std::uint64_t counts_max = std::uint64_t{1} << 32;
 Tree count(std::uint64_t low) { return plain(whole(low, counts_max)); }
 
 Tree factor() {
-  if (one_in(2)) return plain(pick<const char*>({"1", "1.0", "2", "2.0", "3", "1.5", "1.1", "10", "1e300", "2.5e1", "1.0000000000000002"}));
+  if (one_in(2))
+    return plain(
+        pick<const char*>({"1", "1.0", "2", "2.0", "3", "1.5", "1.1", "10", "1e300", "2.5e1", "1.0000000000000002"}));
   char text[40];
   std::snprintf(text, sizeof text, "%.17g", 1.0 + static_cast<double>(number_below(1'000'000'000)) / 7e7);
   return plain(text);
@@ -126,8 +133,8 @@ Tree fraction() {  // 0..1
 
 Tree seconds() {
   if (one_in(2)) {
-    return plain(pick<const char*>({"0", "0.0", "1", "2.5", "0.25", "1e-3", "1.5E1", "60", "300", "1800", "86400", "0.000000001", "9223372036.854775807",
-                                    "9007199.254740993", "1e9"}));
+    return plain(pick<const char*>({"0", "0.0", "1", "2.5", "0.25", "1e-3", "1.5E1", "60", "300", "1800", "86400",
+                                    "0.000000001", "9223372036.854775807", "9007199.254740993", "1e9"}));
   }
   return plain(std::to_string(number_below(100'000)) + "." + std::to_string(number_below(1'000'000'000)));
 }
@@ -146,7 +153,9 @@ std::string duration_part(Grammar grammar) {
 }
 
 Tree duration(Grammar grammar) {
-  if (one_in(6)) return word(pick<const char*>({"9223372036854775807ns", "9007199254740993ns", "2562047h47m16s854ms775us807ns", "0s", "1ns"}));
+  if (one_in(6))
+    return word(pick<const char*>(
+        {"9223372036854775807ns", "9007199254740993ns", "2562047h47m16s854ms775us807ns", "0s", "1ns"}));
   if (grammar != Grammar::humantime && one_in(10)) return one_in(2) ? plain("0") : quoted("0");
   std::string text = duration_part(grammar);
   while (one_in(3)) text += duration_part(grammar);
@@ -167,15 +176,34 @@ Tree boolean() { return plain(one_in(2) ? "true" : "false"); }
 Tree type_names() {
   std::vector<Tree> names;
   while (!one_in(4)) {
-    names.push_back(quoted(pick<const char*>({"TimeoutError", "ConnectionError", "ConnectionResetError", "ValueError", "KeyError", "OSError", "Exception",
-                                              "asyncio.TimeoutError", "MyError", "timeout", "transient", "My-Error", "std::io::Error", "exit:3", "/x/",
-                                              "no", "3", "null", "Erreur é", "it's", "a \"b\""})));
+    names.push_back(quoted(pick<const char*>({"TimeoutError",
+                                              "ConnectionError",
+                                              "ConnectionResetError",
+                                              "ValueError",
+                                              "KeyError",
+                                              "OSError",
+                                              "Exception",
+                                              "asyncio.TimeoutError",
+                                              "MyError",
+                                              "timeout",
+                                              "transient",
+                                              "My-Error",
+                                              "std::io::Error",
+                                              "exit:3",
+                                              "/x/",
+                                              "no",
+                                              "3",
+                                              "null",
+                                              "Erreur é",
+                                              "it's",
+                                              "a \"b\""})));
   }
   return list(std::move(names));
 }
 
 const char* any_pattern() {
-  return pick<const char*>({"connection reset", "^E[0-9]+", "(?i)quota", "a/b", "x", "\\bdisk (full|failure)\\b", "it's", "say \"no\"", "é", ".", "a{2,3}", "#1: 50%"});
+  return pick<const char*>({"connection reset", "^E[0-9]+", "(?i)quota", "a/b", "x", "\\bdisk (full|failure)\\b",
+                            "it's", "say \"no\"", "é", ".", "a{2,3}", "#1: 50%"});
 }
 
 Tree native_rules() {
@@ -184,10 +212,12 @@ Tree native_rules() {
     if (one_in(4)) {
       rules.push_back(quoted("/" + std::string{any_pattern()} + "/"));
     } else {
-      rules.push_back(quoted(pick<const char*>({"transient", "deterministic", "budget_exhausted", "contract_failure", "test_failure", "canceled", "timeout",
-                                                "throttled", "crashed", "not_found", "auth", "invalid_input", "TimeoutError", "OSError", "a.b.KeyError",
-                                                "MyError", "exit:75", "exit:64-74", "exit:1-255", "http:503", "http:5xx", "http:4xx", "signal:KILL",
-                                                "signal:SIGSEGV"})));
+      rules.push_back(quoted(
+          pick<const char*>({"transient", "deterministic", "budget_exhausted", "contract_failure", "test_failure",
+                             "canceled",  "timeout",       "throttled",        "crashed",          "not_found",
+                             "auth",      "invalid_input", "TimeoutError",     "OSError",          "a.b.KeyError",
+                             "MyError",   "exit:75",       "exit:64-74",       "exit:1-255",       "http:503",
+                             "http:5xx",  "http:4xx",      "signal:KILL",      "signal:SIGSEGV"})));
     }
   }
   return list(std::move(rules));
@@ -214,7 +244,8 @@ Tree native() {
   switch (number_below(4)) {
     case 0: {  // what Wave can say too
       Tree document = some_of(members);
-      if (one_in(2)) document.members.emplace_back("backoff", word(pick<const char*>({"constant", "linear", "exponential"})));
+      if (one_in(2))
+        document.members.emplace_back("backoff", word(pick<const char*>({"constant", "linear", "exponential"})));
       document.members.emplace_back("jitter", word("none"));
       if (one_in(2)) document.members.emplace_back("max", optional(duration(Grammar::native)));
       return document;
@@ -224,16 +255,20 @@ Tree native() {
       Tree document = some_of(members);
       document.members.emplace_back("backoff", word(pick<const char*>({"constant", "exponential", "fibonacci"})));
       document.members.emplace_back("jitter", word(one_in(2) ? "none" : "25%"));
-      document.members.emplace_back("only_on", list({quoted("TimeoutError"), quoted(pick<const char*>({"OSError", "a.b.MyError", "KeyError"}))}));
-      document.members.emplace_back("never_on", list({quoted("ValidationError"), quoted("ValueError"), quoted("TypeError"), quoted("KeyError"),
-                                                      quoted("AttributeError"), quoted("BrokenPipeError")}));
+      document.members.emplace_back(
+          "only_on", list({quoted("TimeoutError"), quoted(pick<const char*>({"OSError", "a.b.MyError", "KeyError"}))}));
+      document.members.emplace_back(
+          "never_on", list({quoted("ValidationError"), quoted("ValueError"), quoted("TypeError"), quoted("KeyError"),
+                            quoted("AttributeError"), quoted("BrokenPipeError")}));
       return document;
     }
     case 2: {  // what Prodigy can say too
       add("max", duration(Grammar::native));
       add("increment", duration(Grammar::native));
       Tree document = some_of(members);
-      document.members.emplace_back("backoff", one_in(3) ? durations(Grammar::native) : word(pick<const char*>({"constant", "linear", "exponential", "fibonacci"})));
+      document.members.emplace_back(
+          "backoff", one_in(3) ? durations(Grammar::native)
+                               : word(pick<const char*>({"constant", "linear", "exponential", "fibonacci"})));
       document.members.emplace_back("jitter", word(one_in(2) ? "none" : "30%"));
       document.members.emplace_back("only_on", one_in(2) ? list({quoted("/" + std::string{any_pattern()} + "/")})
                                                          : list({quoted("transient"), quoted("/x/")}));
@@ -255,15 +290,16 @@ Tree native() {
 }
 
 Tree azolla() {
-  return some_of({{"version", plain("1")},
-                  {"stop", some_of({{"max_attempts", optional(count(1))}, {"max_delay", optional(seconds())}})},
-                  {"wait", some_of({{"strategy", word(pick<const char*>({"fixed", "exponential", "exponential_jitter"}))},
-                                    {"delay", seconds()},
-                                    {"initial_delay", seconds()},
-                                    {"multiplier", factor()},
-                                    {"max_delay", seconds()}})},
-                  {"retry", some_of({{"include_errors", type_names()}, {"exclude_errors", type_names()}})},
-                  {"comment", quoted("unknown keys are ignored up here")}});
+  return some_of(
+      {{"version", plain("1")},
+       {"stop", some_of({{"max_attempts", optional(count(1))}, {"max_delay", optional(seconds())}})},
+       {"wait", some_of({{"strategy", word(pick<const char*>({"fixed", "exponential", "exponential_jitter"}))},
+                         {"delay", seconds()},
+                         {"initial_delay", seconds()},
+                         {"multiplier", factor()},
+                         {"max_delay", seconds()}})},
+       {"retry", some_of({{"include_errors", type_names()}, {"exclude_errors", type_names()}})},
+       {"comment", quoted("unknown keys are ignored up here")}});
 }
 
 Tree rh_agents() {
@@ -295,7 +331,8 @@ Tree argyll() {
   // The two bounds must agree when both are given.
   const std::uint64_t first = number_below(100'000);
   const bool both = one_in(2);
-  if (both || one_in(2)) document.members.emplace_back(one_in(2) ? "backoff" : "init_backoff", plain(std::to_string(first)));
+  if (both || one_in(2))
+    document.members.emplace_back(one_in(2) ? "backoff" : "init_backoff", plain(std::to_string(first)));
   if (both) {
     document.members.emplace_back("max_backoff", plain(std::to_string(first + number_below(1'000'000))));
   } else if (one_in(2) && (document.members.empty() || !document.members.back().first.ends_with("backoff"))) {
@@ -314,7 +351,8 @@ Tree prodigy_backoff() {
       return map({{"linear", std::move(inside)}});
     }
     case 2:
-      return map({{"exponential", some_of({{one_in(2) ? "base" : "multiplier", factor()}, {"initial", duration(Grammar::humantime)}})}});
+      return map({{"exponential", some_of({{one_in(2) ? "base" : "multiplier", factor()},
+                                           {"initial", duration(Grammar::humantime)}})}});
     case 3:
       return map({{"fibonacci", some_of({{"initial", duration(Grammar::humantime)}})}});
     case 4:
@@ -372,8 +410,9 @@ rc::Gen<Duration> any_duration() {
   return rc::gen::exec([] {
     switch (number_below(4)) {
       case 0:
-        return Duration{pick<std::int64_t>({0, 1, 2, 3, 1'000'000, 1'000'000'000, 30'000'000'000, (std::int64_t{1} << 53) + 1, std::int64_t{1} << 62,
-                                            longest / 2, longest / 3 + 1, longest - 1, longest})};
+        return Duration{
+            pick<std::int64_t>({0, 1, 2, 3, 1'000'000, 1'000'000'000, 30'000'000'000, (std::int64_t{1} << 53) + 1,
+                                std::int64_t{1} << 62, longest / 2, longest / 3 + 1, longest - 1, longest})};
       case 1:
         return Duration{static_cast<std::int64_t>(number_below(1'000))};
       case 2:
@@ -388,8 +427,9 @@ rc::Gen<std::uint64_t> any_retry() {
   return rc::gen::exec([] {
     switch (number_below(4)) {
       case 0:
-        return pick<std::uint64_t>({1, 2, 62, 63, 64, 65, 91, 92, 93, 94, 1024, (std::uint64_t{1} << 32) - 1, std::uint64_t{1} << 32,
-                                    (std::uint64_t{1} << 32) + 1, std::uint64_t{1} << 63, UINT64_MAX - 1, UINT64_MAX});
+        return pick<std::uint64_t>({1, 2, 62, 63, 64, 65, 91, 92, 93, 94, 1024, (std::uint64_t{1} << 32) - 1,
+                                    std::uint64_t{1} << 32, (std::uint64_t{1} << 32) + 1, std::uint64_t{1} << 63,
+                                    UINT64_MAX - 1, UINT64_MAX});
       case 1:
         return 1 + number_below(std::uint64_t{1} << 33);
       default:
@@ -403,10 +443,12 @@ rc::Gen<Policy> any_waiting_policy() {
     Policy policy;
     policy.max_attempts.reset();
     policy.stops_on_class = false;
-    policy.backoff = pick({Backoff::constant, Backoff::linear, Backoff::exponential, Backoff::fibonacci, Backoff::list, Backoff::decorrelated});
+    policy.backoff = pick({Backoff::constant, Backoff::linear, Backoff::exponential, Backoff::fibonacci, Backoff::list,
+                           Backoff::decorrelated});
     policy.initial = *any_duration();
     if (one_in(2)) policy.increment = *any_duration();
-    policy.factor = one_in(2) ? pick({1.0, 1.5, 2.0, 3.0, 10.0, 1e6, 1e300, 1.0000001}) : 1.001 + static_cast<double>(number_below(1'000'000)) / 1e4;
+    policy.factor = one_in(2) ? pick({1.0, 1.5, 2.0, 3.0, 10.0, 1e6, 1e300, 1.0000001})
+                              : 1.001 + static_cast<double>(number_below(1'000'000)) / 1e4;
     while (!one_in(4)) policy.delays.push_back(*any_duration());
     if (one_in(4)) {
       policy.max.reset();
@@ -414,7 +456,8 @@ rc::Gen<Policy> any_waiting_policy() {
       policy.max = *any_duration();
     }
     policy.jitter = pick({Jitter::none, Jitter::full, Jitter::equal, Jitter::ratio});
-    policy.jitter_ratio = one_in(2) ? pick({0.0, 0.25, 0.3, 0.5, 1.0, 5e-324}) : static_cast<double>(number_below(1'000'001)) / 1e6;
+    policy.jitter_ratio =
+        one_in(2) ? pick({0.0, 0.25, 0.3, 0.5, 1.0, 5e-324}) : static_cast<double>(number_below(1'000'001)) / 1e6;
     return policy;
   });
 }
@@ -423,21 +466,26 @@ rc::Gen<Failure> any_failure() {
   return rc::gen::exec([] {
     Failure failure;
     if (one_in(2)) {
-      failure.type = pick<const char*>({"TimeoutError", "ConnectionResetError", "ValueError", "ValidationError", "KeyError", "IndexError", "OSError",
-                                        "asyncio.TimeoutError", "a.b.MyError", "MyError", "PermissionError", "BrokenPipeError", "timeout", "transient",
+      failure.type = pick<const char*>({"TimeoutError", "ConnectionResetError", "ValueError", "ValidationError",
+                                        "KeyError", "IndexError", "OSError", "asyncio.TimeoutError", "a.b.MyError",
+                                        "MyError", "PermissionError", "BrokenPipeError", "timeout", "transient",
                                         "My-Error", "exit:3", "/x/", "Exception"});
     }
     if (one_in(2)) {
-      failure.message = pick<const char*>({"connection reset by peer", "E42 quota exceeded", "rate limit", "request timed out", "permission denied", "disk full",
-                                           "x", "prompt is too long", "3 tests failed", "service unavailable", "é", "500 internal server error", "a/b aaa"});
+      failure.message =
+          pick<const char*>({"connection reset by peer", "E42 quota exceeded", "rate limit", "request timed out",
+                             "permission denied", "disk full", "x", "prompt is too long", "3 tests failed",
+                             "service unavailable", "é", "500 internal server error", "a/b aaa"});
     }
     if (one_in(4)) {
-      failure.failure_class = pick({FailureClass::transient, FailureClass::deterministic, FailureClass::budget_exhausted, FailureClass::contract_failure,
-                                    FailureClass::test_failure, FailureClass::canceled});
+      failure.failure_class =
+          pick({FailureClass::transient, FailureClass::deterministic, FailureClass::budget_exhausted,
+                FailureClass::contract_failure, FailureClass::test_failure, FailureClass::canceled});
     }
     if (one_in(6)) {
-      failure.kind = pick({FailureKind::timeout, FailureKind::throttled, FailureKind::stalled, FailureKind::worker_lost, FailureKind::crashed,
-                           FailureKind::not_found, FailureKind::auth, FailureKind::invalid_input});
+      failure.kind =
+          pick({FailureKind::timeout, FailureKind::throttled, FailureKind::stalled, FailureKind::worker_lost,
+                FailureKind::crashed, FailureKind::not_found, FailureKind::auth, FailureKind::invalid_input});
     }
     if (one_in(3)) failure.exit_code = pick({0, 1, 3, 64, 65, 70, 75, 78, 126, 127, 137, 139, 143, 255});
     if (one_in(3)) failure.http_status = pick({200, 302, 400, 401, 404, 408, 425, 429, 500, 502, 503, 504});

@@ -53,11 +53,13 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 }
 
 // Feeds the input and drains both outputs at once, so that no full pipe can stop the two sides.
-void exchange(Pipe& input_pipe, std::string_view input, Pipe& out_pipe, std::string& out, Pipe& err_pipe, std::string& err) {
+void exchange(Pipe& input_pipe, std::string_view input, Pipe& out_pipe, std::string& out, Pipe& err_pipe,
+              std::string& err) {
   ::fcntl(input_pipe.write_end, F_SETFL, O_NONBLOCK);
   if (input.empty()) Pipe::close_end(input_pipe.write_end);
   while (out_pipe.read_end >= 0 || err_pipe.read_end >= 0) {
-    std::array<pollfd, 3> waiting{{{out_pipe.read_end, POLLIN, 0}, {err_pipe.read_end, POLLIN, 0}, {input_pipe.write_end, POLLOUT, 0}}};
+    std::array<pollfd, 3> waiting{
+        {{out_pipe.read_end, POLLIN, 0}, {err_pipe.read_end, POLLIN, 0}, {input_pipe.write_end, POLLOUT, 0}}};
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
     const auto drain = [](const pollfd& ready, int& end, std::string& text) {
       if (ready.revents == 0) return;
@@ -80,12 +82,14 @@ void exchange(Pipe& input_pipe, std::string_view input, Pipe& out_pipe, std::str
 
 }  // namespace
 
-Outcome run_program(const std::vector<std::string>& arguments, std::string_view input, const std::vector<Setting>& settings) {
+Outcome run_program(const std::vector<std::string>& arguments, std::string_view input,
+                    const std::vector<Setting>& settings) {
   ignore_broken_pipes();
   std::vector<std::string> words = arguments;
   const char* path = std::getenv("PATH");
   std::vector<std::string> environment{std::string{"PATH="} + (path != nullptr ? path : "/usr/bin:/bin")};
-  for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE"}) {  // how the program was built is no business of its tests
+  for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS",
+                           "LLVM_PROFILE_FILE"}) {  // how the program was built is no business of its tests
     if (const char* value = std::getenv(name)) environment.push_back(std::string{name} + "=" + value);
   }
   for (const auto& [name, value] : settings) environment.push_back(name + "=" + value);
@@ -106,8 +110,8 @@ Outcome run_program(const std::vector<std::string>& arguments, std::string_view 
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;
-  const int problem =
-      ::posix_spawnp(&child, words.front().c_str(), &actions, &attributes, pointers_to(words).data(), pointers_to(environment).data());
+  const int problem = ::posix_spawnp(&child, words.front().c_str(), &actions, &attributes, pointers_to(words).data(),
+                                     pointers_to(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   Outcome outcome;

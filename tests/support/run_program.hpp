@@ -20,7 +20,8 @@ struct Setting {
 };
 
 // The environment is empty but for PATH and `settings`, so that nothing of the caller's shell changes an answer.
-Outcome run_program(const std::vector<std::string>& arguments, std::string_view input = {}, const std::vector<Setting>& settings = {});
+Outcome run_program(const std::vector<std::string>& arguments, std::string_view input = {},
+                    const std::vector<Setting>& settings = {});
 
 // A directory that disappears with its content.
 class TemporaryDirectory {

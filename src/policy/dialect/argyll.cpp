@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "policy/dialect/reading.hpp"
+#include "policy/dialect/writing.hpp"
 
 namespace reprise::dialect {
 namespace {
@@ -122,11 +123,9 @@ Value write_argyll(const Policy& policy, Losses& losses) {
   if (!policy.needs_verdict)
     losses.push_back(
         "deciding by class, type or status: Argyll retries only what the handler reports as not completed");
-  lose_filters(policy, losses);
-  lose_max_elapsed(policy, losses);
-  lose_attempt_timeout(policy, losses);
-  lose_retry_budget(policy, losses);
-  lose_retry_after(policy, losses);
+  lose(policy,
+       {Feature::attempt_timeout, Feature::filters, Feature::max_elapsed, Feature::retry_after, Feature::retry_budget},
+       losses);
   return map;
 }
 

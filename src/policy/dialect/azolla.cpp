@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "policy/dialect/reading.hpp"
+#include "policy/dialect/writing.hpp"
 #include "text/duration.hpp"
 #include "text/scalar.hpp"
 
@@ -11,12 +12,6 @@ namespace {
 using text::Field;
 using text::Report;
 using text::Value;
-
-std::optional<Duration> read_seconds(const Field& field, Report& report) {
-  return text::read_decimal_duration(field, ns_per_second, "seconds", report);
-}
-
-Value seconds(Duration duration) { return Value::Number{text::decimal_text(duration, ns_per_second)}; }
 
 void read_stop(const Field& section, Policy& policy, Report& report) {
   text::Fields fields{*section.node, section.key, report};
@@ -95,18 +90,6 @@ Value write_wait(const Policy& policy, Losses& losses) {
   return wait;
 }
 
-Value type_names(const char* list, const FailureRules& rules, Losses& losses) {
-  Value names = Value::list();
-  for (const FailureRule& rule : rules) {
-    if (rule.what == FailureRule::What::type) {
-      names.add(rule.text);
-    } else {
-      losses.push_back(fmt::format("{} in {}: only error types can be named", rule.text, list));
-    }
-  }
-  return names;
-}
-
 }  // namespace
 
 Policy read_azolla(const text::Node& root, Report& report) {
@@ -149,11 +132,9 @@ Value write_azolla(const Policy& policy, Losses& losses) {
   if (policy.match == Matching::tree && (policy.only_on || policy.never_on))
     losses.push_back("matching subtypes of the listed error types");
   lose_elapsed_from(policy, ElapsedFrom::creation, losses);
-  lose_attempt_timeout(policy, losses);
-  lose_retry_budget(policy, losses);
-  lose_parallelism(policy, losses);
-  lose_retry_after(policy, losses);
-  lose_verdict(policy, losses);
+  lose(policy,
+       {Feature::attempt_timeout, Feature::parallelism, Feature::retry_after, Feature::retry_budget, Feature::verdict},
+       losses);
   return map;
 }
 

@@ -1,5 +1,5 @@
-// Documents as properties: what is written is read back as the same policy, what is converted without a loss behaves the same, and
-// what is damaged gives a policy or a reason, never a crash.
+// Documents as properties: what is written is read back as the same policy, what is converted without a loss behaves the
+// same, and what is damaged gives a policy or a reason, never a crash.
 #include <reprise/dialect.hpp>
 
 #include <gtest/gtest.h>

@@ -5,49 +5,38 @@
 
 #include <fmt/format.h>
 
-#include "policy/dialect/reading.hpp"
+#include "policy/dialect/dialects.hpp"
 #include "text/scalar.hpp"
 
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 6> names{"native", "azolla", "rh_agents", "wave", "argyll", "prodigy"};
+using Read = Policy (*)(const text::Node&, const NamedPolicies&, text::Report&);
+using Write = text::Value (*)(const Policy&, dialect::Losses&);
 
-Policy read_as(Dialect dialect, const text::Node& root, const NamedPolicies& named, text::Report& report) {
-  switch (dialect) {
-    case Dialect::native:
-      return dialect::read_native(root, named, report);
-    case Dialect::azolla:
-      return dialect::read_azolla(root, report);
-    case Dialect::rh_agents:
-      return dialect::read_rh_agents(root, report);
-    case Dialect::wave:
-      return dialect::read_wave(root, report);
-    case Dialect::argyll:
-      return dialect::read_argyll(root, report);
-    case Dialect::prodigy:
-      return dialect::read_prodigy(root, report);
-  }
-  return {};
+// Only native documents may name policies.
+template <Policy (*read)(const text::Node&, text::Report&)>
+Policy without_names(const text::Node& root, const NamedPolicies&, text::Report& report) {
+  return read(root, report);
 }
 
-text::Value write_as(Dialect dialect, const Policy& policy, dialect::Losses& losses) {
-  switch (dialect) {
-    case Dialect::native:
-      return dialect::write_native(policy, losses);
-    case Dialect::azolla:
-      return dialect::write_azolla(policy, losses);
-    case Dialect::rh_agents:
-      return dialect::write_rh_agents(policy, losses);
-    case Dialect::wave:
-      return dialect::write_wave(policy, losses);
-    case Dialect::argyll:
-      return dialect::write_argyll(policy, losses);
-    case Dialect::prodigy:
-      return dialect::write_prodigy(policy, losses);
-  }
-  return {};
-}
+struct Entry {
+  std::string_view name;
+  Read read;
+  Write write;
+};
+
+// In the order of the enum.
+constexpr std::array<Entry, 6> dialects{{
+    {"native", dialect::read_native, dialect::write_native},
+    {"azolla", without_names<dialect::read_azolla>, dialect::write_azolla},
+    {"rh_agents", without_names<dialect::read_rh_agents>, dialect::write_rh_agents},
+    {"wave", without_names<dialect::read_wave>, dialect::write_wave},
+    {"argyll", without_names<dialect::read_argyll>, dialect::write_argyll},
+    {"prodigy", without_names<dialect::read_prodigy>, dialect::write_prodigy},
+}};
+
+const Entry& entry_of(Dialect dialect) noexcept { return dialects[static_cast<std::size_t>(dialect)]; }
 
 text::Value milliseconds(const std::optional<Duration>& duration) {
   if (!duration) return {};
@@ -63,7 +52,7 @@ text::Value rule_list(const std::optional<FailureRules>& rules) {
 
 }  // namespace
 
-std::string_view name_of(Dialect dialect) noexcept { return names[static_cast<std::size_t>(dialect)]; }
+std::string_view name_of(Dialect dialect) noexcept { return entry_of(dialect).name; }
 
 std::optional<Dialect> dialect_named(std::string_view name) noexcept {
   for (const Dialect dialect : all_dialects) {
@@ -77,7 +66,7 @@ std::expected<ReadPolicy, std::vector<Diagnostic>> read_policy(std::string text,
   const auto document = text::read_document(std::move(text), std::move(file));
   if (!document) return std::unexpected(document.error());
   text::Report report{*document};
-  Policy policy = read_as(dialect, document->root(), named, report);
+  Policy policy = entry_of(dialect).read(document->root(), named, report);
   if (report.has_errors()) return std::unexpected(report.take());
   dialect::warn_about(policy, dialect, document->root(), report);
   return ReadPolicy{std::move(policy), report.take()};
@@ -85,7 +74,7 @@ std::expected<ReadPolicy, std::vector<Diagnostic>> read_policy(std::string text,
 
 WrittenPolicy write_policy(const Policy& policy, Dialect dialect, TextFormat format) {
   WrittenPolicy written;
-  const text::Value value = write_as(dialect, policy, written.losses);
+  const text::Value value = entry_of(dialect).write(policy, written.losses);
   written.text = format == TextFormat::yaml ? text::to_yaml(value) : text::to_json(value, 2) + "\n";
   return written;
 }

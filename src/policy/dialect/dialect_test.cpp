@@ -1,4 +1,4 @@
-// Reading and writing the six dialects: hints for newcomers, named policies, the JSON form, and what is lost in a conversion.
+// Reading and writing the six dialects: hints for newcomers, named policies, the JSON form, and conversion losses.
 #include <reprise/dialect.hpp>
 
 #include <gtest/gtest.h>
@@ -198,7 +198,7 @@ TEST(DialectLosses, what_is_written_is_valid_all_the_same) {
   }
 }
 
-// Names that mean one thing in the one dialect and another thing in the other: said to be lost, or written so that they keep their meaning.
+// Names that mean one thing here and another thing there: said to be lost, or written so that they keep their meaning.
 TEST(DialectLosses, a_type_whose_name_is_a_native_word_does_not_change_its_meaning) {
   for (const char* name : {"timeout", "transient", "exit:3", "/x/", "http:503"}) {
     const Policy policy = read("{\"retry_on_exceptions\": [\"" + std::string{name} + "\"]}", Dialect::rh_agents);

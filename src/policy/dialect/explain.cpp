@@ -1,7 +1,7 @@
 // A policy in sentences, for people.
 #include <fmt/format.h>
 
-#include "policy/dialect/reading.hpp"
+#include "policy/dialect/writing.hpp"
 
 namespace reprise {
 namespace {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "policy/dialect/reading.hpp"
+#include "policy/dialect/writing.hpp"
 #include "text/duration.hpp"
 #include "text/nearest.hpp"
 #include "text/place.hpp"
@@ -306,9 +307,7 @@ text::Value write_native(const Policy& policy, Losses& losses) {
         "matching error types exactly (native also matches subtypes, and dotted names by their last part)");
   }
   lose_elapsed_from(policy, ElapsedFrom::creation, losses);
-  lose_verdict(policy, losses);
-  lose_retry_budget(policy, losses);
-  lose_parallelism(policy, losses);
+  lose(policy, {Feature::parallelism, Feature::retry_budget, Feature::verdict}, losses);
   return map;
 }
 

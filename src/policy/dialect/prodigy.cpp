@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "policy/dialect/reading.hpp"
+#include "policy/dialect/writing.hpp"
 #include "text/nearest.hpp"
 #include "text/pattern.hpp"
 
@@ -267,12 +268,10 @@ Value write_prodigy(const Policy& policy, Losses& losses) {
   }
   if (policy.never_on && !policy.never_on->empty())
     losses.push_back(fmt::format("never retrying on: {}", rules_in_words(*policy.never_on)));
-  lose_class_rule(policy, losses);
-  lose_max_elapsed(policy, losses);
-  lose_attempt_timeout(policy, losses);
-  lose_parallelism(policy, losses);
-  lose_retry_after(policy, losses);
-  lose_verdict(policy, losses);
+  lose(policy,
+       {Feature::attempt_timeout, Feature::class_rule, Feature::max_elapsed, Feature::parallelism, Feature::retry_after,
+        Feature::verdict},
+       losses);
   return map;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "policy/dialect/reading.hpp"
+#include "policy/dialect/writing.hpp"
 #include "text/scalar.hpp"
 
 namespace reprise::dialect {
@@ -30,24 +31,6 @@ FailureRules types(std::span<const char* const> names) {
 
 bool contains(const FailureRules& rules, const FailureRule& rule) {
   return std::ranges::find(rules, rule) != rules.end();
-}
-
-std::optional<Duration> read_seconds(const Field& field, Report& report) {
-  return text::read_decimal_duration(field, ns_per_second, "seconds", report);
-}
-
-Value seconds(Duration duration) { return Value::Number{text::decimal_text(duration, ns_per_second)}; }
-
-Value names_of(const FailureRules& rules, const char* list, Losses& losses) {
-  Value names = Value::list();
-  for (const FailureRule& rule : rules) {
-    if (rule.what == FailureRule::What::type) {
-      names.add(rule.text);
-    } else {
-      losses.push_back(fmt::format("{} in {}: only error types can be named", rule.text, list));
-    }
-  }
-  return names;
 }
 
 void write_backoff(const Policy& policy, Value& map, Losses& losses) {
@@ -83,11 +66,11 @@ void write_filters(const Policy& policy, Value& map, Losses& losses) {
 
   if (!policy.only_on) {
     losses.push_back("retrying on errors without a type: rh-agents looks at types only");
-    map.set("retry_on_exceptions", names_of({FailureRule::of_type("Exception")}, "only_on", losses));
+    map.set("retry_on_exceptions", type_names("only_on", {FailureRule::of_type("Exception")}, losses));
   } else if (*policy.only_on != types(retried_by_default)) {
-    map.set("retry_on_exceptions", names_of(*policy.only_on, "only_on", losses));
+    map.set("retry_on_exceptions", type_names("only_on", *policy.only_on, losses));
   }
-  if (!never_on.empty()) map.set("exclude_exceptions", names_of(never_on, "never_on", losses));
+  if (!never_on.empty()) map.set("exclude_exceptions", type_names("never_on", never_on, losses));
   const bool lists_types =
       (policy.only_on && !policy.only_on->empty()) || (policy.never_on && !policy.never_on->empty());
   if (policy.match == Matching::exact && lists_types)
@@ -149,12 +132,10 @@ Value write_rh_agents(const Policy& policy, Losses& losses) {
   write_filters(policy, map, losses);
   if (policy.max_elapsed) map.set("retry_timeout", seconds(*policy.max_elapsed));
   lose_elapsed_from(policy, ElapsedFrom::first_start, losses);
-  lose_class_rule(policy, losses);
-  lose_attempt_timeout(policy, losses);
-  lose_retry_budget(policy, losses);
-  lose_parallelism(policy, losses);
-  lose_retry_after(policy, losses);
-  lose_verdict(policy, losses);
+  lose(policy,
+       {Feature::attempt_timeout, Feature::class_rule, Feature::parallelism, Feature::retry_after,
+        Feature::retry_budget, Feature::verdict},
+       losses);
   return map;
 }
 

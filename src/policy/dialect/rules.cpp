@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "policy/dialect/reading.hpp"
+#include "policy/dialect/dialects.hpp"
 #include "text/nearest.hpp"
 #include "text/pattern.hpp"
 

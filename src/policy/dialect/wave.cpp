@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "policy/dialect/reading.hpp"
+#include "policy/dialect/writing.hpp"
 
 namespace reprise::dialect {
 namespace {
@@ -66,13 +67,10 @@ Value write_wave(const Policy& policy, Losses& losses) {
     losses.push_back(fmt::format("{} jitter: Wave waits exactly", name_of(policy.jitter)));
   if (!policy.stops_on_class)
     losses.push_back("retrying failures of every class: Wave stops on deterministic and budget_exhausted");
-  lose_filters(policy, losses);
-  lose_max_elapsed(policy, losses);
-  lose_attempt_timeout(policy, losses);
-  lose_retry_budget(policy, losses);
-  lose_parallelism(policy, losses);
-  lose_retry_after(policy, losses);
-  lose_verdict(policy, losses);
+  lose(policy,
+       {Feature::attempt_timeout, Feature::filters, Feature::max_elapsed, Feature::parallelism, Feature::retry_after,
+        Feature::retry_budget, Feature::verdict},
+       losses);
   return map;
 }
 
