@@ -19,6 +19,9 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/RepriseConfig.cmake.in $
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/RepriseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/RepriseConfig.cmake ${PROJECT_BINARY_DIR}/RepriseConfigVersion.cmake DESTINATION ${package_dir})
 
+# Relative, so that the files stay right wherever the package is put.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+  OUTPUT_VARIABLE pkgconfig_to_prefix)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/reprise.pc.in ${PROJECT_BINARY_DIR}/reprise.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/reprise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(TARGET reprise_text)

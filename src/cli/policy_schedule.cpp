@@ -76,7 +76,8 @@ void print_text(const Schedule& plan, std::uint64_t failures) {
     print(fmt::format("{:>5}  {:>9}  {:>21}  {}\n", index + 1, rough_duration(range.nominal), between,
                       bar(range, longest)));
   }
-  if (plan.retries.size() > rows_max) print(fmt::format("  … {} more\n", plan.retries.size() - rows_max));
+  if (plan.retries.size() > rows_max)
+    print(fmt::format("  {} {} more\n", locale_is_utf8() ? "…" : "...", plan.retries.size() - rows_max));
   if (!plan.retries.empty()) {
     const Duration least = sum_of(plan, &DelayRange::min);
     const Duration most = sum_of(plan, &DelayRange::max);

@@ -37,7 +37,8 @@ std::int64_t saturating_scale(std::int64_t value, double times) noexcept {
 
 std::int64_t exponential_base(const Policy& policy, std::uint64_t retry) noexcept {
   const std::int64_t initial = policy.initial.count();
-  if (policy.factor == 2.0) {  // the common one, exact and without pow()
+  if (retry == 1 || policy.factor == 1.0) return initial;  // exact where a double would round
+  if (policy.factor == 2.0) {                              // the common one, exact and without pow()
     return retry > 63 ? (initial == 0 ? 0 : longest) : saturating_multiply(initial, std::uint64_t{1} << (retry - 1));
   }
   return saturating_scale(initial, std::pow(policy.factor, static_cast<double>(retry - 1)));

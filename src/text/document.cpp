@@ -11,6 +11,7 @@
 
 #include "text/place.hpp"
 #include "text/scalar.hpp"
+#include "text/utf8.hpp"
 
 namespace reprise::text {
 
@@ -31,6 +32,8 @@ std::string_view Document::line(std::uint32_t number) const noexcept {
 
 Diagnostic diagnostic_at(const Document& document, Severity severity, Place place, std::string message,
                          std::string help) {
+  message = safe_to_show(message);  // messages quote the document, and a terminal must not obey it
+  help = safe_to_show(help);
   auto [source_line, caret] = excerpt(document.line(place.line), place.column);
   return {severity,        document.name(),        place.line, place.column, place.length, std::move(message),
           std::move(help), std::move(source_line), caret};
@@ -41,6 +44,8 @@ class Reader {
  public:
   Reader(std::string source, std::string name, const Limits& limits) : limits_{limits} {
     document_.name_ = std::move(name);
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (source.starts_with(byte_order_mark)) source.erase(0, byte_order_mark.size());
     document_.source_ = std::move(source);
   }
 
@@ -51,8 +56,9 @@ class Reader {
       return std::unexpected(std::move(diagnostics_));
     }
     index_lines();
-    const std::string json_escapes_joined = join_surrogate_escapes(document_.source_);
-    read_events(json_escapes_joined.empty() ? document_.source_ : json_escapes_joined);
+    const JoinedEscapes joined = join_surrogate_escapes(document_.source_);
+    for (const std::size_t offset : joined.offsets) joined_.push_back(place_of_offset(joined.text, offset));
+    read_events(joined.offsets.empty() ? document_.source_ : joined.text);
     if (diagnostics_.empty() && document_.root_ == nullptr) {
       fail({}, "the document is empty", "write {} for the defaults");
     }
@@ -112,14 +118,21 @@ class Reader {
     fail(place, message, "check the quotes, brackets, indentation and the blank after each colon");
   }
 
-  static Place place_of(const yaml_mark_t& mark, std::size_t length = 1) noexcept {
-    return {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1),
-            static_cast<std::uint32_t>(std::max<std::size_t>(length, 1))};
+  // Where a mark of libyaml is in the text as it was written: each joined escape before it was two characters longer.
+  Place place_of(const yaml_mark_t& mark) const noexcept {
+    Place place{static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1)};
+    const std::uint32_t column = place.column;
+    for (const Place& escape : joined_) {
+      if (escape.line == place.line && escape.column < column) place.column += 2;
+    }
+    return place;
   }
 
-  static Place place_of(const yaml_event_t& event) noexcept {
-    const bool one_line = event.start_mark.line == event.end_mark.line;
-    return place_of(event.start_mark, one_line ? event.end_mark.column - event.start_mark.column : 1);
+  Place place_of(const yaml_event_t& event) const noexcept {
+    Place place = place_of(event.start_mark);
+    const Place end = place_of(event.end_mark);
+    if (end.line == place.line && end.column > place.column) place.length = end.column - place.column;
+    return place;
   }
 
   void stop(Place place, std::string message, std::string help) {
@@ -251,6 +264,7 @@ class Reader {
   Diagnostics diagnostics_;
   std::vector<Open> open_;
   std::unordered_map<std::string, const Node*> anchors_;
+  std::vector<Place> joined_;  // where escapes were joined
   bool stopped_ = false;
 };
 

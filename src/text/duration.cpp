@@ -170,14 +170,14 @@ std::string format_duration(Duration duration, DurationGrammar grammar) {
 }
 
 std::string rough_duration(Duration duration) {
-  constexpr double second = 1e9;
+  constexpr std::int64_t second = 1'000'000'000;
+  if (duration.count() >= 60 * second) return format_duration(std::chrono::round<std::chrono::seconds>(duration));
   const auto ns = static_cast<double>(duration.count());
-  if (duration.count() >= 60 * static_cast<std::int64_t>(second)) {
-    return format_duration(std::chrono::round<std::chrono::seconds>(duration));
+  // From where three digits round up to the next unit, that unit is used.
+  for (const Unit& unit : {Unit{"s", second}, Unit{"ms", 1'000'000}, Unit{"us", 1'000}}) {
+    if (ns >= 0.9995 * static_cast<double>(unit.ns))
+      return fmt::format("{:.3g}{}", ns / static_cast<double>(unit.ns), unit.name);
   }
-  if (ns >= second) return fmt::format("{:.3g}s", ns / second);
-  if (ns >= 1e6) return fmt::format("{:.3g}ms", ns / 1e6);
-  if (ns >= 1e3) return fmt::format("{:.3g}us", ns / 1e3);
   return duration == Duration{0} ? "0s" : fmt::format("{}ns", duration.count());
 }
 

@@ -38,7 +38,7 @@ void Report::warning(const Node& node, std::string message, std::string help) {
 }
 
 Diagnostics Report::take() {
-  std::ranges::stable_sort(diagnostics_, {}, [](const Diagnostic& d) { return std::tuple{d.line, d.column}; });
+  std::ranges::sort(diagnostics_, {}, [](const Diagnostic& d) { return std::tie(d.line, d.column, d.message); });
   return std::move(diagnostics_);
 }
 
@@ -67,7 +67,7 @@ std::optional<Duration> read_decimal_duration(const Field& field, std::int64_t u
                                               Report& report) {
   const Node& node = *field.node;
   const auto value = is_number(node) ? finite_number(node.text) : std::nullopt;
-  if (value && *value >= 0) {
+  if (value && *value >= 0 && (!node.text.starts_with('-') || decimal_duration(node.text, unit_ns))) {
     if (const auto duration = decimal_duration(node.text, unit_ns)) return duration;
     wrong(field, fmt::format("at most 292 years of {}", unit_name), report);
     return std::nullopt;

@@ -84,7 +84,7 @@ TEST(TextPlace, shortens_by_characters) {
   EXPECT_EQ(shorten("abc", 3), "abc");
   EXPECT_EQ(shorten("abcd", 3), "abc…");
   EXPECT_EQ(shorten("ééé", 2), "éé…");
-  EXPECT_EQ(shorten("a\nb", 5), "a\uFFFDb");
+  EXPECT_EQ(shorten("a\nb", 5), "a b");
   EXPECT_EQ(shorten("", 5), "");
 }
 

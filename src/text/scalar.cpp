@@ -94,6 +94,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) noexcept {
 }
 
 std::optional<double> finite_number(std::string_view text) noexcept {
+  if (text.starts_with("+-")) return std::nullopt;
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -140,14 +141,14 @@ std::string decimal_text(Duration duration, std::int64_t unit_ns) {
   return fmt::format("{}.{}", whole, fraction);
 }
 
-std::string join_surrogate_escapes(std::string_view source) {
+JoinedEscapes join_surrogate_escapes(std::string_view source) {
   const auto hex_at = [&](std::size_t at, unsigned& value) {
     if (source.substr(at, 2) != "\\u" || at + 6 > source.size()) return false;
     const char* begin = source.data() + at + 2;
     const auto [stop, error] = std::from_chars(begin, begin + 4, value, 16);
     return error == std::errc{} && stop == begin + 4;
   };
-  std::string joined;
+  JoinedEscapes joined;
   std::size_t copied = 0;
   for (std::size_t at = source.find('\\'); at != std::string_view::npos; at = source.find('\\', at)) {
     unsigned high = 0;
@@ -158,13 +159,14 @@ std::string join_surrogate_escapes(std::string_view source) {
       at += 2;  // an escape is at least two characters, and "\\" must not be read as the start of the next one
       continue;
     }
-    joined += source.substr(copied, at - copied);
-    joined += fmt::format("\\U{:08X}", 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00));
+    joined.text += source.substr(copied, at - copied);
+    joined.offsets.push_back(joined.text.size());
+    joined.text += fmt::format("\\U{:08X}", 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00));
     at += 12;
     copied = at;
   }
   if (copied == 0) return {};
-  joined += source.substr(copied);
+  joined.text += source.substr(copied);
   return joined;
 }
 

@@ -119,14 +119,14 @@ RC_GTEST_PROP(TextScalarProperty, decimal_text_and_decimal_duration_are_inverse,
 }
 
 TEST(TextScalar, surrogate_escapes_are_joined) {
-  EXPECT_EQ(join_surrogate_escapes(R"("\ud83d\ude00")"), R"("\U0001F600")");
-  EXPECT_EQ(join_surrogate_escapes(R"("a\uD834\uDD1Eb\ud83d\ude00c")"), R"("a\U0001D11Eb\U0001F600c")");
-  EXPECT_EQ(join_surrogate_escapes("no escape"), "");
-  EXPECT_EQ(join_surrogate_escapes(R"("\u0041")"), "") << "nothing to join";
-  EXPECT_EQ(join_surrogate_escapes(R"("\ud83d alone")"), "");
-  EXPECT_EQ(join_surrogate_escapes(R"("\\ud83d\ude00")"), "") << "an escaped backslash does not begin an escape";
-  EXPECT_EQ(join_surrogate_escapes(R"("\ud83d\u0041")"), "");
-  EXPECT_EQ(join_surrogate_escapes(R"("\ud83d\ude0)"), "") << "cut off";
+  EXPECT_EQ(join_surrogate_escapes(R"("\ud83d\ude00")").text, R"("\U0001F600")");
+  EXPECT_EQ(join_surrogate_escapes(R"("a\uD834\uDD1Eb\ud83d\ude00c")").text, R"("a\U0001D11Eb\U0001F600c")");
+  EXPECT_EQ(join_surrogate_escapes("no escape").text, "");
+  EXPECT_EQ(join_surrogate_escapes(R"("\u0041")").text, "") << "nothing to join";
+  EXPECT_EQ(join_surrogate_escapes(R"("\ud83d alone")").text, "");
+  EXPECT_EQ(join_surrogate_escapes(R"("\\ud83d\ude00")").text, "") << "an escaped backslash does not begin an escape";
+  EXPECT_EQ(join_surrogate_escapes(R"("\ud83d\u0041")").text, "");
+  EXPECT_EQ(join_surrogate_escapes(R"("\ud83d\ude0)").text, "") << "cut off";
 }
 
 }  // namespace

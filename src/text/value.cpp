@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "text/scalar.hpp"
+#include "text/utf8.hpp"
 
 namespace reprise::text {
 namespace {
@@ -158,29 +159,21 @@ std::string to_yaml(const Value& value) {
 
 std::string json_string(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-          out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-        } else {
-          out += c;
-        }
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    const std::string_view written = text.substr(0, std::max<std::size_t>(character.bytes, 1));
+    text.remove_prefix(written.size());
+    if (character.bytes == 0) {
+      out += "\\ufffd";
+    } else if (written == "\"" || written == "\\") {
+      out += '\\';
+      out += written;
+    } else if (written == "\n" || written == "\t" || written == "\r") {
+      out += written == "\n" ? "\\n" : written == "\t" ? "\\t" : "\\r";
+    } else if (character.code_point <= 0xFFFF && is_control(character.code_point)) {
+      out += fmt::format("\\u{:04x}", character.code_point);
+    } else {
+      out += written;
     }
   }
   return out + "\"";

@@ -33,9 +33,9 @@ std::string jitter_words(const Policy& policy, bool several) {
 
 std::string waits_sentence(const Policy& policy) {
   if (policy.backoff == Backoff::decorrelated) {
-    return fmt::format("waits between {} and three times the wait before, {} at most",
-                       text::format_duration(policy.initial),
-                       policy.max ? text::format_duration(*policy.max) : "without a cap");
+    const std::string cap = policy.max ? fmt::format(", {} at most", text::format_duration(*policy.max)) : "";
+    return fmt::format("waits between {} and three times the wait before{}", text::format_duration(policy.initial),
+                       cap);
   }
   const Schedule plan = schedule(policy, waits_shown_max);
   if (plan.retries.empty()) return {};

@@ -22,7 +22,7 @@ std::string policy_schema() {
       "type": "array",
       "items": {
         "type": "string",
-        "description": "A class (transient), a kind (timeout), an error type (TimeoutError), exit:75, exit:64-74, signal:KILL, http:503, http:5xx or /a pattern/.",
+        "description": "A class, a kind, an error type, exit:75, exit:64-74, signal:KILL, http:503, http:5xx or /a pattern/.",
         "pattern": "^(/.+/|exit:[0-9]+(-[0-9]+)?|http:([1-5]xx|[1-5][0-9][0-9])|signal:[A-Z0-9]+|[A-Za-z_][A-Za-z0-9_.]*)$"
       }
     }
