@@ -247,6 +247,7 @@ Tree native() {
       if (one_in(2))
         document.members.emplace_back("backoff", word(pick<const char*>({"constant", "linear", "exponential"})));
       document.members.emplace_back("jitter", word("none"));
+      if (one_in(3)) document.members.emplace_back("increment", duration(Grammar::native));
       if (one_in(2)) document.members.emplace_back("max", optional(duration(Grammar::native)));
       return document;
     }
@@ -254,7 +255,7 @@ Tree native() {
       add("max_elapsed", optional(duration(Grammar::native)));
       Tree document = some_of(members);
       document.members.emplace_back("backoff", word(pick<const char*>({"constant", "exponential", "fibonacci"})));
-      document.members.emplace_back("jitter", word(one_in(2) ? "none" : "25%"));
+      document.members.emplace_back("jitter", word(pick<const char*>({"none", "25%", "25%", "30%"})));
       document.members.emplace_back(
           "only_on", list({quoted("TimeoutError"), quoted(pick<const char*>({"OSError", "a.b.MyError", "KeyError"}))}));
       document.members.emplace_back(
