@@ -8,10 +8,7 @@ build:
 	cmake --preset release -DREPRISE_TESTS=OFF -DREPRISE_BENCH=OFF
 	cmake --build --preset release
 
-run:
-	scripts/setup.sh build
-	cmake --preset release -DREPRISE_TESTS=OFF -DREPRISE_BENCH=OFF
-	cmake --build --preset release
+run: build
 	@echo
 	build/release/examples/recovery
 
@@ -52,6 +49,7 @@ clang:
 	cmake --build --preset clang
 
 format:
+	scripts/setup.sh format
 	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i
 
 clean:

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [fuzz]
+# Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [fuzz] [format]
 set -eu
 
 build_packages="g++ make cmake ninja-build pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev"
 test_packages="libgtest-dev librapidcheck-dev libbenchmark-dev libboost1.81-dev libboost-json1.81-dev"
 fuzz_packages="clang-19 libclang-rt-19-dev"
+format_packages="clang-format"
 
 packages=""
 for group in "${@:-build}"; do
@@ -12,7 +13,8 @@ for group in "${@:-build}"; do
     build) packages="$packages $build_packages" ;;
     test) packages="$packages $test_packages" ;;
     fuzz) packages="$packages $fuzz_packages" ;;
-    *) echo "setup.sh: unknown group $group (build, test or fuzz)" >&2; exit 2 ;;
+    format) packages="$packages $format_packages" ;;
+    *) echo "setup.sh: unknown group $group (build, test, fuzz or format)" >&2; exit 2 ;;
   esac
 done
 

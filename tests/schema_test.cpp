@@ -85,6 +85,7 @@ class Evaluator {
     }
     if (keyword == "minimum") return !value.is_number() || value.to_number<double>() >= argument.to_number<double>();
     if (keyword == "maximum") return !value.is_number() || value.to_number<double>() <= argument.to_number<double>();
+    if (keyword == "maxItems") return !value.is_array() || value.as_array().size() <= argument.to_number<std::size_t>();
     if (keyword == "items") {
       if (!value.is_array()) return true;
       return std::all_of(value.as_array().begin(), value.as_array().end(),
@@ -316,8 +317,7 @@ TEST(Schema, agrees_with_the_reader_about_every_value_of_every_key) {
       ++compared;
       if (by_schema == by_reader) continue;
       ++beyond;
-      const bool stated =
-          by_schema && (beyond_a_schema.contains(value) || (key == "policy" && json::parse(value).is_string()));
+      const bool stated = by_schema && beyond_a_schema.contains(value);
       EXPECT_TRUE(stated) << document << " is " << (by_schema ? "accepted" : "refused") << " by the schema and "
                           << (by_reader ? "accepted" : "refused") << " by the reader";
     }

@@ -31,6 +31,7 @@ struct Evidence {
   std::optional<FailureClass> failure_class = {};  // the handler's own word
   FailureKind kind = FailureKind::none;
   std::optional<bool> permanent = {};
+  const TypeTree* types = nullptr;  // nullptr = TypeTree::builtin()
 };
 
 Evidence evidence_of(const Failure& failure) noexcept;

@@ -10,6 +10,8 @@
 // Everything here is pure: no clock, no I/O, no allocation on the decision path. The library, the engine, the simulator and
 // `reprise policy schedule` all call the same code, so they cannot disagree.
 // Thread safety: values; const access from many threads is fine.
+// Not supported: telling that a Policy built in C++ makes no sense. Numbers out of range count as the nearest sensible one (negative
+// durations as 0, a factor below 1 as 1, a ratio outside 0..1 as its nearest end). read_policy() of reprise/dialect.hpp does tell.
 #pragma once
 
 #include <cstdint>
@@ -56,14 +58,15 @@ class TypeTree {
   std::vector<Entry> added_;
 };
 
-// A pattern over failure messages. reprise::text brings RE2 ones; a C++ user may bring their own.
+// A pattern over failure messages. Reprise::text brings RE2 ones; a C++ user may bring their own. Of a very long message only the
+// beginning and the end are shown to it.
 class MessagePattern {
  public:
   MessagePattern() = default;
   MessagePattern(const MessagePattern&) = delete;
   MessagePattern& operator=(const MessagePattern&) = delete;
   virtual ~MessagePattern() = default;
-  virtual bool matches(std::string_view message) const = 0;
+  virtual bool matches(std::string_view message) const noexcept = 0;
 };
 
 // Prodigy's words for what to retry; each looks at kind, type and status first and at the words of the message last.
@@ -89,6 +92,7 @@ struct FailureRule {
   static FailureRule of_http(int status);
   static FailureRule of_http_family(int hundreds);  // 5 -> http:5xx
   static FailureRule of_signal(int number);
+  // `text` is the pattern between slashes: /connection reset/
   static FailureRule of_message(std::string text, std::shared_ptr<const MessagePattern> pattern);
 
   bool operator==(const FailureRule& other) const noexcept { return what == other.what && text == other.text; }
@@ -216,7 +220,7 @@ struct PolicyLevels {  // nullptr = this level says nothing
   const Policy* run = nullptr;
 };
 struct ResolvedPolicy {
-  const Policy* policy;
+  const Policy* policy;  // one of the levels, or a built-in
   PolicyLevel level;
 };
 // `actor_type` chooses the built-in: tool, llm, agent; any other type gets `standard`.

@@ -110,10 +110,11 @@ struct RetryOptions {
   RetryBudget* budget = nullptr;      // pays for each retry: reason budget
   CircuitBreaker* breaker = nullptr;  // asked before and told after each attempt: reason circuit_open
   RetryObserver observer = {};
-  Env* env = nullptr;                          // nullptr = system_env()
-  std::optional<std::uint64_t> seed = {};      // fixes the draws of the delays
-  std::string idempotency_key = {};            // empty = made when asked for
-  std::optional<Env::TimePoint> created = {};  // max_elapsed counts from here; absent = from the start of retry()
+  Env* env = nullptr;                      // nullptr = system_env()
+  std::optional<std::uint64_t> seed = {};  // fixes the draws of the delays
+  std::string idempotency_key = {};        // empty = made when asked for
+  std::optional<Env::TimePoint> created =
+      {};  // max_elapsed counts from here, unless the policy counts from the first start
 };
 
 struct RetryError {
@@ -180,12 +181,15 @@ Failure failure_from(E&& error) {
   using Error = std::remove_cvref_t<E>;
   if constexpr (std::same_as<Error, Failure>) {
     return std::forward<E>(error);
-  } else if constexpr (std::convertible_to<const Error&, std::string_view>) {
-    return failure_from_text(error);
   } else if constexpr (std::same_as<Error, std::errc>) {
     return reprise::to_failure(std::make_error_code(error));
   } else if constexpr (HasOwnToFailure<Error>) {
     return to_failure(std::as_const(error));
+  } else if constexpr (std::convertible_to<const Error&, const char*>) {
+    const char* const message = error;
+    return failure_from_text(message != nullptr ? message : "");
+  } else if constexpr (std::convertible_to<const Error&, std::string_view>) {
+    return failure_from_text(error);
   } else if constexpr (std::convertible_to<const Error&, std::error_code>) {
     return reprise::to_failure(static_cast<std::error_code>(error));
   } else {

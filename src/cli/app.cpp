@@ -238,6 +238,12 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return exit_usage;
 }
 
+// An answer that could not be written is no answer.
+int finished(int code) {
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  return written ? code : usage_error("cannot write to standard output");
+}
+
 }  // namespace
 
 int run(std::span<const char* const> arguments) {
@@ -263,14 +269,14 @@ int run(std::span<const char* const> arguments) {
   add_completion(app, options);
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
+    return finished(options.chosen());
   } catch (const CLI::Success& wanted) {  // --help and --version
-    return app.exit(wanted);
+    return finished(app.exit(wanted));
   } catch (const CLI::ParseError& error) {
     return explain_usage_error(app, error);
+  } catch (const std::exception& error) {
+    return usage_error(fmt::format("failed unexpectedly: {}", error.what()));
   }
-  const int code = options.chosen();
-  if (std::fflush(stdout) != 0) return usage_error("cannot write to standard output");
-  return code;
 }
 
 }  // namespace reprise::cli

@@ -1,8 +1,6 @@
 // reprise policy check: is the document valid, and would a careful reviewer say something about it?
 #include "cli/io.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace reprise::cli {

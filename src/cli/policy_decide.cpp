@@ -6,6 +6,7 @@
 #include <reprise/env.hpp>
 
 #include "text/duration.hpp"
+#include "text/utf8.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -64,7 +65,7 @@ std::string retry_sentence(const Decision& decision, const std::string& reason) 
       range.min == range.max
           ? ""
           : fmt::format("; between {} and {}", text::format_duration(range.min), text::format_duration(range.max));
-  return fmt::format("retry in {} ({}{}{})\n", text::rough_duration(decision.delay), reason, between,
+  return fmt::format("retry in {} ({}{}{})", text::rough_duration(decision.delay), reason, between,
                      decision.floored ? "; as asked for by Retry-After" : "");
 }
 
@@ -114,7 +115,9 @@ int policy_decide(const PolicyDecideOptions& options) {
   const std::string reason = decision.retry ? retry_reason(*policy, decision) : std::string{name_of(decision.reason)};
   const std::string detail = decision.retry ? "" : stop_detail(*policy, *question, decision);
   if (!options.json) {
-    print(decision.retry ? retry_sentence(decision, reason) : fmt::format("stop: {} ({})\n", reason, detail));
+    print(text::safe_to_show(decision.retry ? retry_sentence(decision, reason)
+                                            : fmt::format("stop: {} ({})", reason, detail)) +
+          "\n");
     return exit_done;
   }
   text::Value answer = text::Value::map();

@@ -40,6 +40,7 @@ int show_in(Dialect to, const Policy& policy, const PolicyShowOptions& options, 
 int policy_show(const PolicyShowOptions& options) {
   const auto policy = load_policy(options.policy, Warnings::hide);
   if (!policy) return policy.error();
+  if (options.lossy && !options.to) return usage_error("policy show: --lossy needs --to");
   if (options.to) return show_in(*options.to, *policy, options, "");
   if (options.format == PolicyShowOptions::Format::json) {
     print(policy_json(*policy) + "\n");

@@ -1,4 +1,4 @@
-// The real world: the only file that reads the clock, sleeps or asks for randomness.
+// The real world: this room alone reads clocks, sleeps and asks for randomness.
 #include <reprise/env.hpp>
 
 #include <reprise/random.hpp>

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <csignal>
-#include <initializer_list>
 
 #include "policy/words.hpp"
 
@@ -31,7 +30,9 @@ constexpr int shell_signal_base = 128;  // a shell reports a child killed by sig
 Finding by_handler(const Evidence& evidence) noexcept {
   const bool permanent = evidence.permanent.value_or(false);
   if (!evidence.failure_class && !permanent) return std::nullopt;
-  Classification result = found(evidence.failure_class.value_or(FailureClass::deterministic), evidence.kind,
+  const FailureClass by_kind =
+      evidence.kind != FailureKind::none ? class_of(evidence.kind) : FailureClass::deterministic;
+  Classification result = found(evidence.failure_class.value_or(by_kind), evidence.kind,
                                 evidence.failure_class ? "the handler named the class" : "the handler said permanent");
   result.retryable = result.retryable && !permanent;
   return result;
@@ -115,11 +116,11 @@ Finding by_http_status(int status) noexcept {
 }
 
 // Walks up from the type to the first family that says something.
-Finding by_type(std::string_view type) noexcept {
+Finding by_type(std::string_view type, const TypeTree& tree) noexcept {
   if (type.empty()) return std::nullopt;
-  const TypeTree& tree = TypeTree::builtin();
   if (const auto dot = type.rfind('.'); dot != std::string_view::npos) type.remove_prefix(dot + 1);
-  for (; type != "Exception"; type = tree.parent_of(type)) {
+  constexpr int tallest = 64;  // a user's tree may hold a circle
+  for (int step = 0; step < tallest && type != "Exception"; ++step, type = tree.parent_of(type)) {
     if (type == "TimeoutError") return transient(FailureKind::timeout, "type");
     if (type == "ConnectionError") return transient(FailureKind::none, "type");
     if (type == "PermissionError") return deterministic(FailureKind::auth, "type");
@@ -197,6 +198,10 @@ bool speaks_of_success_only(const Evidence& evidence) noexcept {
          evidence.message.empty();
 }
 
+const TypeTree& types_of(const Evidence& evidence) noexcept {
+  return evidence.types != nullptr ? *evidence.types : TypeTree::builtin();
+}
+
 Classification by_built_in_rules(const Evidence& evidence) noexcept {
   const bool failed_exit = evidence.exit_code.value_or(0) != 0;
   if (const Finding ours = by_our_doing(evidence)) return *ours;
@@ -209,7 +214,7 @@ Classification by_built_in_rules(const Evidence& evidence) noexcept {
     if (const Finding http = by_http_status(*evidence.http_status)) return *http;
   }
   if (evidence.schema_failed) return found(FailureClass::contract_failure, FailureKind::none, "schema");
-  if (const Finding type = by_type(evidence.type)) return *type;
+  if (const Finding type = by_type(evidence.type, types_of(evidence))) return *type;
   if (const Finding text = by_text(evidence.message, failed_exit)) return *text;
   if (evidence.test_step && failed_exit)
     return found(FailureClass::test_failure, FailureKind::none, "test step exit", evidence.exit_code);
@@ -230,7 +235,8 @@ Finding by_user_rules(const Evidence& evidence, std::span<const ClassifyRule> ru
   failure.exit_code = evidence.exit_code;
   failure.http_status = evidence.http_status;
   failure.signal = evidence.signal;
-  const Policy defaults;
+  Policy defaults;
+  defaults.types = evidence.types;
   for (std::size_t index = 0; index < rules.size(); ++index) {
     if (!matches(rules[index].when, defaults, failure, built_in.failure_class, built_in.kind)) continue;
     const FailureKind kind = class_of(built_in.kind) == rules[index].then ? built_in.kind : FailureKind::none;
@@ -262,7 +268,7 @@ Classification classify(const Evidence& evidence, std::span<const ClassifyRule> 
   if (evidence.kind != FailureKind::none)
     return found(class_of(evidence.kind), evidence.kind, "the handler named the kind");
   const Classification built_in = by_built_in_rules(evidence);
-  if (!rules.empty()) {
+  if (built_in.failed && !rules.empty()) {
     if (const Finding chosen = by_user_rules(evidence, rules, built_in)) return *chosen;
   }
   return built_in;

@@ -259,4 +259,27 @@ TEST(PolicyClassify, rules_are_named_in_words) {
 }
 
 }  // namespace
+TEST(PolicyClassify, success_stays_success_whatever_the_rules_say) {
+  const ClassifyRule rules[] = {{FailureRule::of(FailureClass::transient), FailureClass::deterministic},
+                                {FailureRule::of_exit(0, 5), FailureClass::deterministic}};
+  EXPECT_FALSE(classify({.exit_code = 0}, rules).failed);
+}
+
+TEST(PolicyClassify, types_of_the_users_own_count_with_their_family) {
+  TypeTree tree;
+  tree.add("BadInput", "ValueError");
+  EXPECT_EQ(classify({.type = "BadInput", .types = &tree}).failure_class, FailureClass::deterministic);
+  Policy policy;
+  policy.types = &tree;
+  Random random{1};
+  EXPECT_EQ(decide(policy, {}, {.type = "BadInput"}, random).reason, StopReason::permanent);
+}
+
+TEST(PolicyClassify, a_circle_in_the_users_types_ends) {
+  TypeTree tree;
+  tree.add("A", "B");
+  tree.add("B", "A");
+  EXPECT_EQ(classify({.type = "A", .types = &tree}).failure_class, FailureClass::transient);
+}
+
 }  // namespace reprise

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "policy/delay.hpp"
 #include "policy/saturating.hpp"
 
 namespace reprise {
@@ -19,9 +20,15 @@ std::int32_t first_match(const FailureRules& rules, const Policy& policy, const 
   return no_rule;
 }
 
-// A handler that names the class may leave the kind to its evidence, as far as the two agree.
-FailureKind kind_within(FailureClass failure_class, const Failure& failure) {
+Evidence evidence_in(const Policy& policy, const Failure& failure) noexcept {
   Evidence evidence = evidence_of(failure);
+  evidence.types = policy.types;
+  return evidence;
+}
+
+// A handler that names the class may leave the kind to its evidence, as far as the two agree.
+FailureKind kind_within(FailureClass failure_class, const Policy& policy, const Failure& failure) {
+  Evidence evidence = evidence_in(policy, failure);
   evidence.failure_class.reset();
   evidence.permanent.reset();
   const Classification found = classify(evidence);
@@ -39,10 +46,10 @@ void judge_failure(const Policy& policy, const History& history, const Failure& 
   if (failure.failure_class) {
     decision.failure_class = *failure.failure_class;
     if (kind == FailureKind::none && (names_a_kind(policy.never_on) || names_a_kind(policy.only_on))) {
-      kind = kind_within(*failure.failure_class, failure);
+      kind = kind_within(*failure.failure_class, policy, failure);
     }
   } else if (policy.stops_on_class) {
-    const Classification found = classify(evidence_of(failure));
+    const Classification found = classify(evidence_in(policy, failure));
     decision.failure_class = found.failure_class;
     if (kind == FailureKind::none) kind = found.kind;
   }
@@ -68,7 +75,7 @@ void judge_failure(const Policy& policy, const History& history, const Failure& 
     decision.reason = StopReason::permanent;  // the class's default; being named in only_on beats it
   } else if (!named && policy.only_on) {
     decision.reason = StopReason::not_listed;
-  } else if (policy.needs_verdict && (!failure.permanent || failure.message.empty())) {
+  } else if (policy.needs_verdict && (!failure.permanent || (failure.message.empty() && failure.type.empty()))) {
     decision.reason = StopReason::no_verdict;
   }
 }
@@ -83,9 +90,9 @@ void weigh_limits(const Policy& policy, const History& history, std::optional<Du
     return;
   }
   decision.range = delay_range(policy, history.attempt, history.previous_delay);
-  decision.delay = judge == Judge::by_nominal || decision.range.min == decision.range.max
+  decision.delay = judge == Judge::by_nominal
                        ? decision.range.nominal
-                       : Duration{random.between(decision.range.min.count(), decision.range.max.count())};
+                       : draw_delay(policy, history.attempt, history.previous_delay, decision.range, random);
   if (floor && policy.honor_retry_after && *floor > decision.range.min) {
     decision.floored = *floor > decision.delay;
     decision.delay = std::max(decision.delay, *floor);

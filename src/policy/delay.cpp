@@ -1,5 +1,5 @@
 // How long to wait before retry k: base, cap, jitter (SEMANTICS 2.1). Saturating throughout: no k, factor or unit can overflow.
-#include <reprise/policy.hpp>
+#include "policy/delay.hpp"
 
 #include <algorithm>
 #include <array>
@@ -35,10 +35,13 @@ std::int64_t saturating_scale(std::int64_t value, double times) noexcept {
   return product >= static_cast<double>(longest) ? longest : std::llround(product);
 }
 
+// Policies from text are in range already; one built in C++ may hold anything, and a negative delay must not come of it.
+std::int64_t not_negative(Duration duration) noexcept { return std::max<std::int64_t>(duration.count(), 0); }
+
 std::int64_t exponential_base(const Policy& policy, std::uint64_t retry) noexcept {
-  const std::int64_t initial = policy.initial.count();
-  if (retry == 1 || policy.factor == 1.0) return initial;  // exact where a double would round
-  if (policy.factor == 2.0) {                              // the common one, exact and without pow()
+  const std::int64_t initial = not_negative(policy.initial);
+  if (retry == 1 || !(policy.factor > 1.0)) return initial;  // exact where a double would round
+  if (policy.factor == 2.0) {                                // the common one, exact and without pow()
     return retry > 63 ? (initial == 0 ? 0 : longest) : saturating_multiply(initial, std::uint64_t{1} << (retry - 1));
   }
   return saturating_scale(initial, std::pow(policy.factor, static_cast<double>(retry - 1)));
@@ -46,18 +49,19 @@ std::int64_t exponential_base(const Policy& policy, std::uint64_t retry) noexcep
 
 // Past the end comes `max`. Without a cap that would be forever, so the last entry (of an empty list: `initial`) goes on instead.
 std::int64_t list_delay(const Policy& policy, std::uint64_t retry) noexcept {
-  if (retry <= policy.delays.size()) return policy.delays[retry - 1].count();
-  if (policy.max) return policy.max->count();
-  return policy.delays.empty() ? policy.initial.count() : policy.delays.back().count();
+  if (retry <= policy.delays.size()) return not_negative(policy.delays[retry - 1]);
+  if (policy.max) return not_negative(*policy.max);
+  return not_negative(policy.delays.empty() ? policy.initial : policy.delays.back());
 }
 
 std::int64_t base_delay(const Policy& policy, std::uint64_t retry) noexcept {
-  const std::int64_t initial = policy.initial.count();
+  const std::int64_t initial = not_negative(policy.initial);
   switch (policy.backoff) {
     case Backoff::constant:
       return initial;
     case Backoff::linear:
-      return saturating_add(initial, saturating_multiply(policy.increment.value_or(policy.initial).count(), retry - 1));
+      return saturating_add(initial,
+                            saturating_multiply(not_negative(policy.increment.value_or(policy.initial)), retry - 1));
     case Backoff::exponential:
       return exponential_base(policy, retry);
     case Backoff::fibonacci:
@@ -73,6 +77,13 @@ std::int64_t base_delay(const Policy& policy, std::uint64_t retry) noexcept {
   return initial;
 }
 
+// The upper end before the cap: three times the delay before, which for the first retry is the initial one.
+std::int64_t decorrelated_top(const Policy& policy, std::uint64_t retry, Duration previous) noexcept {
+  const std::int64_t initial = not_negative(policy.initial);
+  const std::int64_t before = retry > 1 && previous.count() > 0 ? previous.count() : initial;
+  return std::max(initial, saturating_multiply(before, 3));
+}
+
 DelayRange with_jitter(const Policy& policy, std::int64_t nominal) noexcept {
   switch (policy.jitter) {
     case Jitter::none:
@@ -82,8 +93,8 @@ DelayRange with_jitter(const Policy& policy, std::int64_t nominal) noexcept {
     case Jitter::equal:
       return {Duration{nominal}, Duration{nominal / 2}, Duration{nominal}};
     case Jitter::ratio: {
-      const std::int64_t spread =
-          std::min(nominal, saturating_scale(nominal, policy.jitter_ratio));  // rounding never passes it
+      const double ratio = policy.jitter_ratio > 0 ? std::min(policy.jitter_ratio, 1.0) : 0;  // also for NaN
+      const std::int64_t spread = std::min(nominal, saturating_scale(nominal, ratio));  // rounding never passes it
       return {Duration{nominal}, Duration{nominal - spread}, Duration{saturating_add(nominal, spread)}};
     }
   }
@@ -93,15 +104,23 @@ DelayRange with_jitter(const Policy& policy, std::int64_t nominal) noexcept {
 }  // namespace
 
 DelayRange delay_range(const Policy& policy, std::uint64_t retry, Duration previous) noexcept {
-  const std::int64_t cap = policy.max ? policy.max->count() : longest;
+  const std::int64_t cap = policy.max ? not_negative(*policy.max) : longest;
   if (policy.backoff == Backoff::decorrelated) {
-    const std::int64_t initial = policy.initial.count();
-    const std::int64_t before = retry > 1 && previous.count() > 0 ? previous.count() : initial;
-    const std::int64_t low = std::min(initial, cap);
-    const std::int64_t high = std::min(std::max(initial, saturating_multiply(before, 3)), cap);
+    const std::int64_t low = std::min(not_negative(policy.initial), cap);
+    const std::int64_t high = std::min(decorrelated_top(policy, retry, previous), cap);
     return {Duration{low + (high - low) / 2}, Duration{low}, Duration{high}};
   }
   return with_jitter(policy, std::min(base_delay(policy, std::max<std::uint64_t>(retry, 1)), cap));
+}
+
+Duration draw_delay(const Policy& policy, std::uint64_t retry, Duration previous, const DelayRange& range,
+                    Random& random) noexcept {
+  if (range.min == range.max) return range.nominal;
+  if (policy.backoff == Backoff::decorrelated) {  // drawn first, capped then: what falls above the cap becomes the cap
+    const std::int64_t drawn = random.between(not_negative(policy.initial), decorrelated_top(policy, retry, previous));
+    return std::min(Duration{drawn}, range.max);
+  }
+  return Duration{random.between(range.min.count(), range.max.count())};
 }
 
 }  // namespace reprise

@@ -312,4 +312,45 @@ RC_GTEST_PROP(PolicyDrawProperty, between_stays_between, (std::int64_t a, std::i
 }
 
 }  // namespace
+TEST(PolicyDelay, numbers_that_make_no_sense_count_as_the_nearest_that_do) {
+  const auto range_of = [](const auto& change) {
+    Policy policy;
+    change(policy);
+    return delay_range(policy, 3);
+  };
+  const auto expect_sane = [](const DelayRange& range) {
+    EXPECT_GE(range.min.count(), 0);
+    EXPECT_LE(range.min, range.max);
+  };
+  expect_sane(range_of([](Policy& policy) { policy.initial = -std::chrono::seconds{1}; }));
+  expect_sane(range_of([](Policy& policy) { policy.max = -std::chrono::seconds{1}; }));
+  expect_sane(range_of([](Policy& policy) { policy.factor = std::numeric_limits<double>::quiet_NaN(); }));
+  expect_sane(range_of([](Policy& policy) { policy.factor = -2; }));
+  for (const double ratio : {-0.1, 7.0, std::numeric_limits<double>::quiet_NaN()}) {
+    expect_sane(range_of([&](Policy& policy) {
+      policy.jitter = Jitter::ratio;
+      policy.jitter_ratio = ratio;
+    }));
+  }
+  expect_sane(range_of([](Policy& policy) {
+    policy.backoff = Backoff::list;
+    policy.delays = {std::chrono::seconds{1}, std::chrono::seconds{1}, -std::chrono::seconds{1}};
+  }));
+}
+
+TEST(PolicyDelay, a_decorrelated_draw_above_the_cap_becomes_the_cap) {
+  Policy policy;
+  policy.backoff = Backoff::decorrelated;
+  policy.max = std::chrono::milliseconds{1500};  // half of what may be drawn lies above it
+  policy.max_attempts.reset();
+  int capped = 0;
+  Random random{7};
+  for (int draw = 0; draw < 1000; ++draw) {
+    const Decision decision = decide(policy, {.attempt = 1}, {.failure_class = FailureClass::transient}, random);
+    EXPECT_LE(decision.delay, *policy.max);
+    capped += decision.delay == *policy.max ? 1 : 0;
+  }
+  EXPECT_GT(capped, 500) << "three quarters are above it";
+}
+
 }  // namespace reprise

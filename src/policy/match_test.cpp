@@ -78,7 +78,9 @@ TEST(PolicyMatch, rules_are_equal_when_they_are_written_alike) {
 // A pattern of a C++ user's own.
 struct Mentions final : MessagePattern {
   explicit Mentions(std::string text) : wanted{std::move(text)} {}
-  bool matches(std::string_view message) const override { return message.find(wanted) != std::string_view::npos; }
+  bool matches(std::string_view message) const noexcept override {
+    return message.find(wanted) != std::string_view::npos;
+  }
   std::string wanted;
 };
 

@@ -1,7 +1,5 @@
 #include "policy/words.hpp"
 
-#include <cstring>
-
 namespace reprise::words {
 namespace {
 

@@ -764,4 +764,28 @@ TEST(RetryErrorDescribe, rounds_for_people) {
 }
 
 }  // namespace
+// An error that reads as text and still has its own meaning.
+struct NamedError {
+  operator std::string_view() const { return "just text"; }
+};
+Failure to_failure(const NamedError&) { return {.type = "NamedError", .permanent = true}; }
+
+TEST(Retry, a_to_failure_of_ones_own_beats_being_text) {
+  SimEnv env;
+  const auto result = retry(
+      policy::standard, []() -> std::expected<int, NamedError> { return std::unexpected{NamedError{}}; }, {.env = &env});
+  EXPECT_EQ(result.error().last.type, "NamedError");
+  EXPECT_EQ(result.error().attempts, 1U);
+}
+
+TEST(Retry, a_policy_that_counts_from_the_first_start_ignores_created) {
+  SimEnv env;
+  env.advance(std::chrono::seconds{100});
+  Policy policy = policy::standard;
+  policy.max_elapsed = std::chrono::seconds{60};
+  policy.elapsed_from = ElapsedFrom::first_start;
+  const auto result = retry(policy, [] { return 1; }, {.env = &env, .created = env.start()});
+  EXPECT_TRUE(result.has_value());
+}
+
 }  // namespace reprise

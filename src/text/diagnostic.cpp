@@ -19,9 +19,10 @@ void render_one(const Diagnostic& diagnostic, std::string& out) {
   if (!diagnostic.source_line.empty()) {
     const std::string number = std::to_string(diagnostic.line);
     const std::string margin(number.size(), ' ');
-    const std::uint32_t tail = std::min<std::uint32_t>(diagnostic.length, 80) - 1;
+    const std::uint32_t tail = std::clamp<std::uint32_t>(diagnostic.length, 1, 80) - 1;
     out += fmt::format("  {} | {}\n", number, diagnostic.source_line);
-    out += fmt::format("  {} | {}^{}\n", margin, std::string(diagnostic.caret - 1, ' '), std::string(tail, '~'));
+    out += fmt::format("  {} | {}^{}\n", margin, std::string(std::max<std::uint32_t>(diagnostic.caret, 1) - 1, ' '),
+                       std::string(tail, '~'));
   }
   if (!diagnostic.help.empty()) out += fmt::format("  = {}\n", diagnostic.help);
 }

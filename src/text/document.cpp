@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "text/json_escapes.hpp"
 #include "text/place.hpp"
 #include "text/scalar.hpp"
 #include "text/utf8.hpp"
@@ -56,9 +57,10 @@ class Reader {
       return std::unexpected(std::move(diagnostics_));
     }
     index_lines();
-    const JoinedEscapes joined = join_surrogate_escapes(document_.source_);
-    for (const std::size_t offset : joined.offsets) joined_.push_back(place_of_offset(joined.text, offset));
-    read_events(joined.offsets.empty() ? document_.source_ : joined.text);
+    refuse_tag_directives();
+    JoinedEscapes joined = join_surrogate_escapes(document_.source_);
+    joined_ = std::move(joined.places);
+    if (diagnostics_.empty()) read_events(joined_.empty() ? document_.source_ : joined.text);
     if (diagnostics_.empty() && document_.root_ == nullptr) {
       fail({}, "the document is empty", "write {} for the defaults");
     }
@@ -67,7 +69,8 @@ class Reader {
   }
 
  private:
-  static constexpr std::size_t duplicates_max = 100;  // enough to see what is wrong
+  static constexpr std::size_t duplicates_max = 100;   // enough to see what is wrong
+  static constexpr std::size_t bytes_per_weight = 64;  // long texts count as several nodes
 
   struct Open {  // a collection whose end has not come yet
     Node* node;
@@ -87,6 +90,15 @@ class Reader {
     }
   }
 
+  // Tags are refused anyway, and libyaml takes quadratic time to read their directives.
+  void refuse_tag_directives() {
+    for (std::uint32_t number = 1; number <= document_.line_starts_.size(); ++number) {
+      const std::string_view line = document_.line(number);
+      if (line.starts_with("%TAG")) return fail({number, 1, 4}, "tag directives are not supported", "remove the line");
+      if (!line.empty() && line.front() != '%' && line.front() != '#') return;
+    }
+  }
+
   void read_events(const std::string& source) {
     yaml_parser_t parser;
     if (yaml_parser_initialize(&parser) == 0) return fail({}, "out of memory");
@@ -95,19 +107,19 @@ class Reader {
     yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(source.data()), source.size());
     for (bool done = false; !done && !stopped_;) {
       yaml_event_t event;
-      if (yaml_parser_parse(&parser, &event) == 0) return fail_in_parser(parser);
+      if (yaml_parser_parse(&parser, &event) == 0) return fail_in_parser(parser, source);
       const std::unique_ptr<yaml_event_t, void (*)(yaml_event_t*)> event_guard{&event, yaml_event_delete};
       done = event.type == YAML_STREAM_END_EVENT;
       take(event);
     }
   }
 
-  void fail_in_parser(const yaml_parser_t& parser) {
+  void fail_in_parser(const yaml_parser_t& parser, std::string_view source) {
     const std::string problem = parser.problem != nullptr ? parser.problem : "cannot be read";
     if (parser.error == YAML_READER_ERROR) {
       const std::string what =
           parser.problem_value > 0 ? fmt::format("{} (0x{:02x})", problem, parser.problem_value) : problem;
-      return fail(place_of_offset(document_.source_, parser.problem_offset), what,
+      return fail(place_before_joining(place_of_offset(source, parser.problem_offset), joined_), what,
                   "documents are UTF-8 text without control characters");
     }
     const Place place = place_of(parser.problem_mark);
@@ -118,14 +130,9 @@ class Reader {
     fail(place, message, "check the quotes, brackets, indentation and the blank after each colon");
   }
 
-  // Where a mark of libyaml is in the text as it was written: each joined escape before it was two characters longer.
   Place place_of(const yaml_mark_t& mark) const noexcept {
-    Place place{static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1)};
-    const std::uint32_t column = place.column;
-    for (const Place& escape : joined_) {
-      if (escape.line == place.line && escape.column < column) place.column += 2;
-    }
-    return place;
+    return place_before_joining(
+        {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1)}, joined_);
   }
 
   Place place_of(const yaml_event_t& event) const noexcept {
@@ -184,6 +191,7 @@ class Reader {
     const std::string tag = text_of(scalar.tag);
     Node* node = make(event, NodeType::string);
     node->text.assign(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    node->weight += static_cast<std::uint32_t>(scalar.length / bytes_per_weight);
     if (tag.empty() && plain) {
       node->type = scalar_type(node->text);
     } else if (!tag.empty() && tag != "!" && tag != YAML_STR_TAG) {
@@ -264,7 +272,7 @@ class Reader {
   Diagnostics diagnostics_;
   std::vector<Open> open_;
   std::unordered_map<std::string, const Node*> anchors_;
-  std::vector<Place> joined_;  // where escapes were joined
+  std::vector<Place> joined_;  // where JSON's escapes were joined
   bool stopped_ = false;
 };
 

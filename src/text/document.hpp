@@ -1,7 +1,7 @@
 // YAML and JSON text as one tree of nodes, each with its place in the text.
 //
 // libyaml does the reading; this room adds types, limits and the refusal of duplicate keys. Scalars follow YAML 1.2's core
-// schema (so `on` and `yes` are words, not booleans). Nodes live as long as their Document.
+// schema (so `on` and `yes` are words, not booleans), except that numbers are decimal. Nodes live as long as their Document.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Node {
   std::string text = {};                // scalars: as written, escapes resolved
   std::vector<const Node*> items = {};  // sequence
   std::vector<Member> members = {};     // mapping, in the order of the text
-  std::uint32_t weight = 1;             // nodes below, aliases counted as often as they are used
+  std::uint32_t weight = 1;             // nodes below and their text; aliases count as often as they are used
 
   bool is_scalar() const noexcept { return type != NodeType::sequence && type != NodeType::mapping; }
   const Node* find(std::string_view key) const noexcept;

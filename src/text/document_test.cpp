@@ -212,6 +212,20 @@ TEST(TextDocument, places_after_joined_escapes_are_those_of_the_text_as_written)
   EXPECT_EQ(document.root().members[1].key->place.column, source.find("\"b\"") + 1);
 }
 
+TEST(TextDocument, escapes_are_left_alone_where_yaml_has_none) {
+  for (const std::string source : {"a: '\\ud83d\\ude00'", "{a: '\\ud83d\\ude00'}", "{\"a\": '\\ud83d\\ude00'}"}) {
+    EXPECT_EQ(read(source).root().find("a")->text, "\\ud83d\\ude00") << source;
+  }
+}
+
+TEST(TextDocument, quotes_inside_of_quotes_do_not_hide_an_escape) {
+  for (const std::string source :
+       {"{\"it's\": 1, \"a\": \"\\ud83d\\ude00\"}", "{\"x\": \"\\\"\", \"a\": \"\\ud83d\\ude00\"}",
+        "{\"x\": \"\\\\\", \"a\": \"\\ud83d\\ude00\"}", "\n {\"x\": [],\n \"a\": \"\\ud83d\\ude00\"}"}) {
+    EXPECT_EQ(read(source).root().find("a")->text, "\U0001F600") << source;
+  }
+}
+
 TEST(TextDocument, a_document_that_is_too_large_is_refused_at_once) {
   EXPECT_TRUE(read_document("a: " + std::string(1024 * 1024 - 3, 'x'), "test").has_value());
   const Diagnostic refused = refusal("a: " + std::string(1024 * 1024 - 2, 'x'));
@@ -351,4 +365,20 @@ TEST_F(TextFields, words_booleans_and_lists) {
 }
 
 }  // namespace
+TEST(TextDocument, long_texts_count_when_aliases_repeat_them) {
+  std::string source = "[&a \"" + std::string(100'000, 'x') + "\"";
+  for (int copy = 0; copy < 1000; ++copy) source += ", *a";
+  EXPECT_NE(refusal(source + "]").message.find("once aliases are expanded"), std::string::npos);
+}
+
+TEST(TextDocument, escapes_outside_of_double_quotes_stay_as_they_are) {
+  EXPECT_EQ(read("a: '\\ud83d\\ude00'\n").root().find("a")->text, "\\ud83d\\ude00");
+}
+
+TEST(TextDocument, tag_directives_are_refused) {
+  const Diagnostic mistake = refusal("# a remark\n%TAG ! tag:example.org,2026:\n---\na: 1\n");
+  EXPECT_EQ(mistake.line, 2U);
+  EXPECT_NE(mistake.message.find("tag directives"), std::string::npos);
+}
+
 }  // namespace reprise::text

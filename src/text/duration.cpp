@@ -171,7 +171,11 @@ std::string format_duration(Duration duration, DurationGrammar grammar) {
 
 std::string rough_duration(Duration duration) {
   constexpr std::int64_t second = 1'000'000'000;
-  if (duration.count() >= 60 * second) return format_duration(std::chrono::round<std::chrono::seconds>(duration));
+  if (duration.count() >= 60 * second) {
+    const bool room_to_round_up = duration < Duration::max() - std::chrono::seconds{1};
+    return format_duration(room_to_round_up ? std::chrono::round<std::chrono::seconds>(duration)
+                                            : std::chrono::floor<std::chrono::seconds>(duration));
+  }
   const auto ns = static_cast<double>(duration.count());
   // From where three digits round up to the next unit, that unit is used.
   for (const Unit& unit : {Unit{"s", second}, Unit{"ms", 1'000'000}, Unit{"us", 1'000}}) {

@@ -38,8 +38,6 @@ class Report {
   std::size_t errors_ = 0;
 };
 
-enum class Nullable : bool { no, yes };
-
 // One value with the name it has in messages. The readers below report and return nullopt when the value is not acceptable.
 struct Field {
   std::string_view key;

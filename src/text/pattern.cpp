@@ -16,7 +16,7 @@ class Re2Pattern final : public MessagePattern {
 
   bool ok() const { return regex_.ok(); }
   const std::string& problem() const { return regex_.error(); }
-  bool matches(std::string_view message) const override {
+  bool matches(std::string_view message) const noexcept override {
     return RE2::PartialMatch(re2::StringPiece{message.data(), message.size()}, regex_);
   }
 

@@ -48,7 +48,8 @@ Excerpt excerpt(std::string_view line, std::uint32_t column) {
 }
 
 std::string shorten(std::string_view text, std::size_t characters_max) {
-  const std::string shown = safe_to_show(text);
+  constexpr std::size_t character_bytes_max = 4;
+  const std::string shown = safe_to_show(text.substr(0, (characters_max + 1) * character_bytes_max));
   const std::string_view part = characters(shown, 1, characters_max + 1);
   return part.size() < shown.size() ? std::string{part} + "…" : shown;
 }

@@ -141,33 +141,4 @@ std::string decimal_text(Duration duration, std::int64_t unit_ns) {
   return fmt::format("{}.{}", whole, fraction);
 }
 
-JoinedEscapes join_surrogate_escapes(std::string_view source) {
-  const auto hex_at = [&](std::size_t at, unsigned& value) {
-    if (source.substr(at, 2) != "\\u" || at + 6 > source.size()) return false;
-    const char* begin = source.data() + at + 2;
-    const auto [stop, error] = std::from_chars(begin, begin + 4, value, 16);
-    return error == std::errc{} && stop == begin + 4;
-  };
-  JoinedEscapes joined;
-  std::size_t copied = 0;
-  for (std::size_t at = source.find('\\'); at != std::string_view::npos; at = source.find('\\', at)) {
-    unsigned high = 0;
-    unsigned low = 0;
-    const bool pair =
-        hex_at(at, high) && high >= 0xD800 && high < 0xDC00 && hex_at(at + 6, low) && low >= 0xDC00 && low < 0xE000;
-    if (!pair) {
-      at += 2;  // an escape is at least two characters, and "\\" must not be read as the start of the next one
-      continue;
-    }
-    joined.text += source.substr(copied, at - copied);
-    joined.offsets.push_back(joined.text.size());
-    joined.text += fmt::format("\\U{:08X}", 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00));
-    at += 12;
-    copied = at;
-  }
-  if (copied == 0) return {};
-  joined.text += source.substr(copied);
-  return joined;
-}
-
 }  // namespace reprise::text

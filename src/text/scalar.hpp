@@ -26,11 +26,4 @@ std::optional<Duration> decimal_duration(std::string_view text, std::int64_t uni
 // The other way: 1.5 for 1500 ms in units of a second, exact.
 std::string decimal_text(Duration duration, std::int64_t unit_ns);
 
-// JSON writes characters beyond U+FFFF as two \u escapes, which libyaml refuses: joins each pair into one \U escape.
-struct JoinedEscapes {
-  std::string text;                  // empty when there was nothing to join
-  std::vector<std::size_t> offsets;  // of the joined escapes in `text`
-};
-JoinedEscapes join_surrogate_escapes(std::string_view source);
-
 }  // namespace reprise::text

@@ -1,6 +1,8 @@
 // Plain scalars: their types, and decimal numbers that are exact to the nanosecond.
 #include "text/scalar.hpp"
 
+#include "text/json_escapes.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,4 +1,6 @@
 // Argyll: a step's `work_config`, milliseconds; what is retried is the handler's word alone (SEMANTICS 3.4).
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "policy/dialect/reading.hpp"
@@ -30,7 +32,7 @@ std::optional<Duration> read_milliseconds(const Field& field, Report& report) {
   return value ? std::optional<Duration>{std::chrono::milliseconds{*value}} : std::nullopt;
 }
 
-// Rounded to a whole number of milliseconds, which is all there is.
+// Cut to a whole number of milliseconds, which is all there is.
 std::int64_t milliseconds(Duration duration, const char* what, Losses& losses) {
   if (duration == Duration::max()) return milliseconds_max;
   if (duration.count() % ns_per_millisecond != 0)
@@ -105,7 +107,13 @@ Policy read_argyll(const text::Node& root, Report& report) {
 
 Value write_argyll(const Policy& policy, Losses& losses) {
   Value map = Value::map();
-  map.set("max_retries", policy.max_attempts ? static_cast<std::int64_t>(*policy.max_attempts) - 1 : std::int64_t{-1});
+  constexpr auto attempts_max = static_cast<std::uint64_t>(counts_max) + 1;
+  if (policy.max_attempts && *policy.max_attempts > attempts_max)
+    losses.push_back(fmt::format("{} attempts", *policy.max_attempts));
+  map.set("max_retries",
+          policy.max_attempts
+              ? static_cast<std::int64_t>(std::clamp<std::uint64_t>(*policy.max_attempts, 1, attempts_max)) - 1
+              : std::int64_t{-1});
   std::string type = "exponential";
   if (policy.backoff == Backoff::constant || (policy.backoff == Backoff::exponential && policy.factor == 1)) {
     type = "fixed";  // growing by 1 is not growing

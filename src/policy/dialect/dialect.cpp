@@ -3,10 +3,9 @@
 
 #include <array>
 
-#include <fmt/format.h>
-
 #include "policy/dialect/dialects.hpp"
 #include "text/scalar.hpp"
+#include "text/utf8.hpp"
 
 namespace reprise {
 namespace {
@@ -75,6 +74,7 @@ std::expected<ReadPolicy, std::vector<Diagnostic>> read_policy(std::string text,
 WrittenPolicy write_policy(const Policy& policy, Dialect dialect, TextFormat format) {
   WrittenPolicy written;
   const text::Value value = entry_of(dialect).write(policy, written.losses);
+  for (std::string& loss : written.losses) loss = text::safe_to_show(loss);  // they quote the policy
   written.text = format == TextFormat::yaml ? text::to_yaml(value) : text::to_json(value, 2) + "\n";
   return written;
 }

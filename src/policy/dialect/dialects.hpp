@@ -16,7 +16,8 @@ namespace reprise::dialect {
 inline constexpr std::int64_t ns_per_second = 1'000'000'000;
 inline constexpr std::int64_t ns_per_millisecond = 1'000'000;
 inline constexpr std::int64_t counts_max = std::int64_t{1} << 32;
-inline constexpr std::size_t rules_max = 256;  // entries of a list that may hold patterns, which take time to compile
+inline constexpr std::size_t names_max = 1000;  // error types or delays in one list
+inline constexpr std::size_t rules_max = 256;   // entries of a list that may hold patterns, which take time to compile
 
 // What the target of a conversion cannot say.
 using Losses = std::vector<std::string>;
@@ -45,7 +46,6 @@ struct Vocabulary {
   std::string_view jitter;
   std::string_view delays;
   std::string_view only_on;
-  std::string_view never_on;
   std::string_view retry_budget;
   std::string_view parallelism;
   std::string_view no_attempt_cap;  // what to write to have no cap on attempts

@@ -37,8 +37,10 @@ std::string waits_sentence(const Policy& policy) {
     return fmt::format("waits between {} and three times the wait before{}", text::format_duration(policy.initial),
                        cap);
   }
-  const Schedule plan = schedule(policy, waits_shown_max);
+  Schedule plan = schedule(policy, waits_shown_max + 1);
   if (plan.retries.empty()) return {};
+  const bool goes_on = plan.retries.size() > waits_shown_max;
+  if (goes_on) plan.retries.pop_back();
   std::string waits;
   bool all_the_same = true;
   for (const DelayRange& range : plan.retries) {
@@ -49,7 +51,6 @@ std::string waits_sentence(const Policy& policy) {
     return fmt::format("waits {} before each retry{}", text::format_duration(plan.retries.front().nominal),
                        jitter_words(policy, false));
   }
-  const bool goes_on = plan.stop == StopReason::none;
   std::string cap;
   if (goes_on) cap = policy.max ? fmt::format(" … and never more than {}", text::format_duration(*policy.max)) : " …";
   return fmt::format("waits {}{}{}", waits, cap, jitter_words(policy, plan.retries.size() > 1));

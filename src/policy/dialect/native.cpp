@@ -69,7 +69,8 @@ void read_backoff(const Field& field, Policy& policy, Report& report) {
   if (field.node->type == NodeType::sequence) {
     policy.backoff = Backoff::list;
     policy.delays.clear();
-    for (const text::Node* item : field.node->items) {
+    for (const text::Node* item :
+         text::read_list(field, "durations", report, names_max).value_or(std::vector<const text::Node*>{})) {
       if (const auto delay = text::read_duration({"backoff", item}, grammar, report)) policy.delays.push_back(*delay);
     }
     return;
@@ -205,7 +206,7 @@ void set_rules(text::Value& map, const char* key, const std::optional<FailureRul
     const auto read_back = parse_rule(rule.text);
     if (!read_back || read_back->what != rule.what) {
       losses.push_back(
-          fmt::format("the error type \"{}\" in {}: it does not read as one here", text::shorten(rule.text, 40), key));
+          fmt::format("\"{}\" in {}: it would be read as something else here", text::shorten(rule.text, 40), key));
       continue;
     }
     list.add(rule.text);

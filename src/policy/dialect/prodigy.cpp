@@ -79,7 +79,7 @@ void read_custom(const text::Node& node, Policy& policy, Report& report) {
   policy.backoff = Backoff::list;
   if (const auto field = fields.find("delays")) {
     for (const text::Node* item :
-         text::read_list(*field, "durations", report).value_or(std::vector<const text::Node*>{})) {
+         text::read_list(*field, "durations", report, names_max).value_or(std::vector<const text::Node*>{})) {
       if (const auto delay = text::read_duration({"delays", item}, grammar, report)) policy.delays.push_back(*delay);
     }
   } else {
@@ -264,7 +264,10 @@ Value write_prodigy(const Policy& policy, Losses& losses) {
   if (policy.only_on && policy.only_on->empty()) {
     losses.push_back("retrying on nothing: an empty retry_on retries every error");
   } else if (policy.only_on) {
-    map.set("retry_on", write_retry_on(*policy.only_on, losses));
+    Value retry_on = write_retry_on(*policy.only_on, losses);
+    if (retry_on.empty())
+      losses.push_back("retrying on some errors only (written as an empty list, so every error is retried)");
+    map.set("retry_on", std::move(retry_on));
   }
   if (policy.never_on && !policy.never_on->empty())
     losses.push_back(fmt::format("never retrying on: {}", rules_in_words(*policy.never_on)));

@@ -11,7 +11,7 @@ std::optional<Duration> read_seconds(const text::Field& field, text::Report& rep
 }
 
 std::optional<FailureRules> read_type_names(const text::Field& field, text::Report& report) {
-  const auto items = text::read_list(field, "error type names", report);
+  const auto items = text::read_list(field, "error type names", report, names_max);
   if (!items) return std::nullopt;
   FailureRules rules;
   for (const text::Node* item : *items) {

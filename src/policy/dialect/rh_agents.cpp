@@ -11,7 +11,6 @@
 namespace reprise::dialect {
 namespace {
 
-using text::Field;
 using text::Report;
 using text::Value;
 
@@ -54,12 +53,21 @@ void write_backoff(const Policy& policy, Value& map, Losses& losses) {
   map.set("jitter", policy.jitter != Jitter::none);
 }
 
+// Could a failure of this type, or of one below it, be retried by what only_on says?
+bool may_retry(const Policy& policy, std::string_view type) {
+  if (!policy.only_on) return true;
+  return std::ranges::any_of(*policy.only_on, [&](const FailureRule& rule) {
+    const TypeTree& tree = TypeTree::builtin();
+    return rule.what != FailureRule::What::type || tree.is_a(type, rule.text) || tree.is_a(rule.text, type);
+  });
+}
+
 void write_filters(const Policy& policy, Value& map, Losses& losses) {
   const FailureRules excluded = types(always_excluded);
   FailureRules never_on = policy.never_on.value_or(FailureRules{});
   std::string forced;
   for (const FailureRule& rule : excluded) {
-    if (!contains(never_on, rule)) forced += (forced.empty() ? "" : ", ") + rule.text;
+    if (!contains(never_on, rule) && may_retry(policy, rule.text)) forced += (forced.empty() ? "" : ", ") + rule.text;
   }
   if (!forced.empty()) losses.push_back(fmt::format("retrying on {}: rh-agents never does", forced));
   std::erase_if(never_on, [&](const FailureRule& rule) { return contains(excluded, rule); });

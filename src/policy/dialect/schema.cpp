@@ -17,9 +17,10 @@ std::string policy_schema() {
       ]
     },
     "optional_duration": {"oneOf": [{"$ref": "#/definitions/duration"}, {"type": "null"}]},
-    "policy_name": {"type": "string", "description": "none, standard, aggressive, patient, or a policy defined in the same document."},
+    "policy_name": {"type": "string", "enum": ["none", "standard", "aggressive", "patient"]},
     "rules": {
       "type": "array",
+      "maxItems": 256,
       "items": {
         "type": "string",
         "description": "A class, a kind, an error type, exit:75, exit:64-74, signal:KILL, http:503, http:5xx or /a pattern/.",

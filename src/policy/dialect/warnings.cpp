@@ -169,7 +169,7 @@ class Reviewer {
     const auto same = denied_.find(rule.text);
     if (same != denied_.end()) return *same;
     if (rule.what != FailureRule::What::type || policy_.match == Matching::exact) return {};
-    for (std::string_view type = rule.text; type != "Exception";) {
+    for (std::string_view type = rule.text; type != "Exception";) {  // the built-in tree has no circles
       type = TypeTree::builtin().parent_of(type);
       if (const auto above = denied_.find(type); above != denied_.end()) return *above;
     }
@@ -202,8 +202,9 @@ class Reviewer {
     };
     unused("increment", Backoff::linear);
     unused("factor", Backoff::exponential);
-    if (policy_.backoff == Backoff::list) {
-      unused("initial", Backoff::constant);
+    const bool initial_used = policy_.backoff != Backoff::list || (policy_.delays.empty() && !policy_.max);
+    if (root_.find("initial") != nullptr && !initial_used) {
+      warn("initial", "initial is not used by list backoff");
     } else if (policy_.backoff == Backoff::decorrelated && root_.find("jitter") != nullptr) {
       warn("jitter", "decorrelated backoff draws its own delays: jitter is not applied on top");
     }
@@ -229,7 +230,6 @@ const Vocabulary& vocabulary_of(Dialect dialect) noexcept {
        .jitter = "jitter",
        .delays = "backoff",
        .only_on = "only_on",
-       .never_on = "never_on",
        .retry_budget = "",
        .parallelism = "",
        .no_attempt_cap = "max_attempts: unlimited"},
@@ -241,7 +241,6 @@ const Vocabulary& vocabulary_of(Dialect dialect) noexcept {
        .jitter = "wait.strategy",
        .delays = "",
        .only_on = "retry.include_errors",
-       .never_on = "retry.exclude_errors",
        .retry_budget = "",
        .parallelism = "",
        .no_attempt_cap = "\"max_attempts\": null"},
@@ -253,7 +252,6 @@ const Vocabulary& vocabulary_of(Dialect dialect) noexcept {
        .jitter = "jitter",
        .delays = "",
        .only_on = "retry_on_exceptions",
-       .never_on = "exclude_exceptions",
        .retry_budget = "",
        .parallelism = "",
        .no_attempt_cap = ""},
@@ -265,7 +263,6 @@ const Vocabulary& vocabulary_of(Dialect dialect) noexcept {
        .jitter = "",
        .delays = "",
        .only_on = "",
-       .never_on = "",
        .retry_budget = "",
        .parallelism = "",
        .no_attempt_cap = ""},
@@ -277,7 +274,6 @@ const Vocabulary& vocabulary_of(Dialect dialect) noexcept {
        .jitter = "",
        .delays = "",
        .only_on = "",
-       .never_on = "",
        .retry_budget = "",
        .parallelism = "parallelism",
        .no_attempt_cap = "max_retries: -1"},
@@ -289,7 +285,6 @@ const Vocabulary& vocabulary_of(Dialect dialect) noexcept {
        .jitter = "jitter",
        .delays = "backoff.custom.delays",
        .only_on = "retry_on",
-       .never_on = "",
        .retry_budget = "retry_budget",
        .parallelism = "",
        .no_attempt_cap = ""},

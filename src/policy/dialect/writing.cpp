@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "text/duration.hpp"
+#include "text/place.hpp"
 #include "text/scalar.hpp"
 
 namespace reprise::dialect {
@@ -66,7 +67,7 @@ std::int64_t capped_attempts(const Policy& policy, Losses& losses) {
   } else if (*policy.max_attempts > static_cast<std::uint64_t>(counts_max)) {
     losses.push_back(fmt::format("{} attempts (written as {})", *policy.max_attempts, counts_max));
   } else {
-    return static_cast<std::int64_t>(*policy.max_attempts);
+    return std::max<std::int64_t>(static_cast<std::int64_t>(*policy.max_attempts), 1);
   }
   return counts_max;
 }
@@ -116,7 +117,7 @@ std::string backoff_in_words(const Policy& policy) {
 std::string rules_in_words(const FailureRules& rules) {
   if (rules.empty()) return "nothing";
   std::string words;
-  for (const FailureRule& rule : rules) words += (words.empty() ? "" : ", ") + rule.text;
+  for (const FailureRule& rule : rules) words += (words.empty() ? "" : ", ") + text::shorten(rule.text, 80);
   return words;
 }
 
