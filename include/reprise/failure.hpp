@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,8 @@ std::string_view name_of(FailureClass failure_class) noexcept;
 std::string_view name_of(FailureKind kind) noexcept;  // "none" for FailureKind::none
 std::optional<FailureClass> failure_class_named(std::string_view name) noexcept;
 std::optional<FailureKind> failure_kind_named(std::string_view name) noexcept;
+std::span<const std::string_view> failure_class_names() noexcept;
+std::span<const std::string_view> failure_kind_names() noexcept;  // without "none"
 
 // The class every failure of this kind has.
 FailureClass class_of(FailureKind kind) noexcept;

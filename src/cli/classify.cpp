@@ -1,10 +1,12 @@
 // reprise classify: evidence of a failure on standard input, its class on standard output.
+#include "cli/failure_fields.hpp"
 #include "cli/io.hpp"
 
 #include <fmt/format.h>
 
 #include "env/wall_clock.hpp"
 #include "text/duration.hpp"
+#include "text/value.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -97,7 +99,7 @@ int classify_failure(const ClassifyOptions& options) {
   answer.set("kind", has_kind ? text::Value{std::string{name_of(found.kind)}} : text::Value{});
   answer.set("retryable", found.retryable);
   answer.set("rule", rule);
-  answer.set("retry_after_ms", seen.retry_after ? milliseconds(*seen.retry_after) : text::Value{});
+  answer.set("retry_after_ms", seen.retry_after ? text::milliseconds(*seen.retry_after) : text::Value{});
   print(text::to_json(answer) + "\n");
   return exit_done;
 }

@@ -6,8 +6,7 @@
 #include <string_view>
 
 #include "cli/commands.hpp"
-#include "text/fields.hpp"
-#include "text/value.hpp"
+#include "text/document.hpp"
 
 namespace reprise::cli {
 
@@ -29,14 +28,5 @@ std::expected<Policy, int> load_policy(const PolicySource& source, Warnings warn
 void print(std::string_view text);          // standard output
 void print_error(std::string_view text);    // standard error
 int usage_error(std::string_view message);  // "reprise: …", exit code 2
-
-text::Value milliseconds(Duration duration);
-
-// decide and classify name what is known of a failure in the same words.
-void read_failure_fields(text::Fields& fields, Failure& failure, text::Report& report);
-
-// The readers a failure needs beyond those of text/fields.hpp.
-std::optional<Duration> read_milliseconds(const text::Field& field, text::Report& report);
-std::optional<std::string> read_text(const text::Field& field, text::Report& report);
 
 }  // namespace reprise::cli

@@ -1,4 +1,5 @@
 // reprise policy decide: one failed attempt on standard input, one decision on standard output.
+#include "cli/failure_fields.hpp"
 #include "cli/io.hpp"
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 
 #include "text/duration.hpp"
 #include "text/utf8.hpp"
+#include "text/value.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -124,9 +126,9 @@ int policy_decide(const PolicyDecideOptions& options) {
   answer.set("decision", decision.retry ? "retry" : "stop");
   answer.set("reason", reason);
   if (decision.retry) {
-    answer.set("min_ms", milliseconds(decision.range.min));
-    answer.set("max_ms", milliseconds(decision.range.max));
-    answer.set("delay_ms", milliseconds(decision.delay));
+    answer.set("min_ms", text::milliseconds(decision.range.min));
+    answer.set("max_ms", text::milliseconds(decision.range.max));
+    answer.set("delay_ms", text::milliseconds(decision.delay));
   } else {
     answer.set("detail", detail);
   }

@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "policy/saturating.hpp"
 #include "text/duration.hpp"
+#include "text/value.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -30,7 +32,7 @@ Duration longest_wait(const Schedule& plan) {
 Duration sum_of(const Schedule& plan, Duration DelayRange::*part) {
   Duration sum{0};
   for (const DelayRange& range : plan.retries) {
-    sum = sum > Duration::max() - range.*part ? Duration::max() : sum + range.*part;
+    sum = saturating_sum(sum, range.*part);
   }
   return sum;
 }
@@ -92,9 +94,9 @@ void print_json(const Schedule& plan) {
   for (std::size_t index = 0; index < plan.retries.size(); ++index) {
     text::Value retry = text::Value::map();
     retry.set("retry", static_cast<std::int64_t>(index + 1));
-    retry.set("nominal_ms", milliseconds(plan.retries[index].nominal));
-    retry.set("min_ms", milliseconds(plan.retries[index].min));
-    retry.set("max_ms", milliseconds(plan.retries[index].max));
+    retry.set("nominal_ms", text::milliseconds(plan.retries[index].nominal));
+    retry.set("min_ms", text::milliseconds(plan.retries[index].min));
+    retry.set("max_ms", text::milliseconds(plan.retries[index].max));
     retries.add(std::move(retry));
   }
   text::Value stop;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "policy/saturating.hpp"
+
 namespace reprise {
 namespace {
 
@@ -21,11 +23,6 @@ constexpr auto fibonacci_numbers = [] {
 std::int64_t saturating_multiply(std::int64_t value, std::uint64_t times) noexcept {
   std::int64_t product = 0;
   return __builtin_mul_overflow(value, times, &product) ? longest : product;
-}
-
-std::int64_t saturating_add(std::int64_t left, std::int64_t right) noexcept {
-  std::int64_t sum = 0;
-  return __builtin_add_overflow(left, right, &sum) ? longest : sum;
 }
 
 // Rounds to the nearest nanosecond.
@@ -60,8 +57,9 @@ std::int64_t base_delay(const Policy& policy, std::uint64_t retry) noexcept {
     case Backoff::constant:
       return initial;
     case Backoff::linear:
-      return saturating_add(initial,
-                            saturating_multiply(not_negative(policy.increment.value_or(policy.initial)), retry - 1));
+      return saturating_sum(Duration{initial}, Duration{saturating_multiply(
+                                                   not_negative(policy.increment.value_or(policy.initial)), retry - 1)})
+          .count();
     case Backoff::exponential:
       return exponential_base(policy, retry);
     case Backoff::fibonacci:
@@ -95,7 +93,7 @@ DelayRange with_jitter(const Policy& policy, std::int64_t nominal) noexcept {
     case Jitter::ratio: {
       const double ratio = policy.jitter_ratio > 0 ? std::min(policy.jitter_ratio, 1.0) : 0;  // also for NaN
       const std::int64_t spread = std::min(nominal, saturating_scale(nominal, ratio));  // rounding never passes it
-      return {Duration{nominal}, Duration{nominal - spread}, Duration{saturating_add(nominal, spread)}};
+      return {Duration{nominal}, Duration{nominal - spread}, saturating_sum(Duration{nominal}, Duration{spread})};
     }
   }
   return {Duration{nominal}, Duration{nominal}, Duration{nominal}};

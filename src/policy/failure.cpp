@@ -49,6 +49,10 @@ std::optional<FailureKind> failure_kind_named(std::string_view name) noexcept {
   return kind == FailureKind::none ? std::nullopt : kind;
 }
 
+std::span<const std::string_view> failure_class_names() noexcept { return class_names; }
+
+std::span<const std::string_view> failure_kind_names() noexcept { return std::span{kind_names}.subspan(1); }
+
 FailureClass class_of(FailureKind kind) noexcept {
   switch (kind) {
     case FailureKind::not_found:

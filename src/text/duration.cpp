@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "text/ascii.hpp"
 #include "text/place.hpp"
 #include "text/scalar.hpp"
 
@@ -37,8 +38,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 20> long_nam
     {"hours", "h"},         {"hour", "h"},         {"hrs", "h"},     {"hr", "h"},     {"days", "d"},    {"day", "d"},
     {"weeks", "w"},         {"week", "w"},
 }};
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 bool allows(DurationGrammar grammar, const Unit& unit) noexcept {
   const bool greek = static_cast<unsigned char>(unit.name.front()) >= 0x80;
@@ -121,7 +120,7 @@ std::string remedy_for(std::string_view text, DurationGrammar grammar) {
       if (!word.empty()) return {};
       number += c;
     } else if (c != ' ') {
-      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      word += to_lower(c);
     }
   }
   if (word.empty()) {

@@ -102,7 +102,7 @@ std::optional<bool> read_boolean(const Field& field, Report& report) {
   return std::nullopt;
 }
 
-std::optional<std::string_view> read_word(const Field& field, std::initializer_list<std::string_view> allowed,
+std::optional<std::string_view> read_word(const Field& field, std::span<const std::string_view> allowed,
                                           Report& report) {
   const Node& node = *field.node;
   const auto known = std::ranges::find(allowed, node.text);
@@ -110,6 +110,11 @@ std::optional<std::string_view> read_word(const Field& field, std::initializer_l
   const std::string_view close = node.is_scalar() ? nearest(node.text, allowed) : std::string_view{};
   wrong(field, join_words(allowed), report, close.empty() ? "" : fmt::format("did you mean {}?", close));
   return std::nullopt;
+}
+
+std::optional<std::string_view> read_word(const Field& field, std::initializer_list<std::string_view> allowed,
+                                          Report& report) {
+  return read_word(field, std::span<const std::string_view>{allowed.begin(), allowed.size()}, report);
 }
 
 std::optional<std::vector<const Node*>> read_list(const Field& field, std::string_view of_what, Report& report,

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,8 @@ std::optional<Duration> read_decimal_duration(const Field& field, std::int64_t u
                                               Report& report);
 std::optional<Duration> read_duration(const Field& field, DurationGrammar grammar, Report& report);
 std::optional<bool> read_boolean(const Field& field, Report& report);
+std::optional<std::string_view> read_word(const Field& field, std::span<const std::string_view> allowed,
+                                          Report& report);
 std::optional<std::string_view> read_word(const Field& field, std::initializer_list<std::string_view> allowed,
                                           Report& report);
 std::optional<std::vector<const Node*>> read_list(const Field& field, std::string_view of_what, Report& report,

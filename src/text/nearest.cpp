@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "text/ascii.hpp"
+
 namespace reprise::text {
 namespace {
-
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // Insertions, deletions, replacements and swaps of neighbours.
 std::size_t edit_distance(std::string_view left, std::string_view right) {
@@ -17,10 +17,11 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
   for (std::size_t row = 1; row <= left.size(); ++row) {
     current[0] = row;
     for (std::size_t column = 1; column <= right.size(); ++column) {
-      const std::size_t replaced = previous[column - 1] + (lower(left[row - 1]) == lower(right[column - 1]) ? 0 : 1);
+      const std::size_t replaced =
+          previous[column - 1] + (to_lower(left[row - 1]) == to_lower(right[column - 1]) ? 0 : 1);
       current[column] = std::min({previous[column] + 1, current[column - 1] + 1, replaced});
-      const bool swapped = row > 1 && column > 1 && lower(left[row - 1]) == lower(right[column - 2]) &&
-                           lower(left[row - 2]) == lower(right[column - 1]);
+      const bool swapped = row > 1 && column > 1 && to_lower(left[row - 1]) == to_lower(right[column - 2]) &&
+                           to_lower(left[row - 2]) == to_lower(right[column - 1]);
       if (swapped) current[column] = std::min(current[column], before_previous[column - 2] + 1);
     }
     before_previous.swap(previous);

@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "text/ascii.hpp"
+
 namespace reprise::text {
 namespace {
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 bool is_any_of(std::string_view text, std::initializer_list<std::string_view> words) noexcept {
   return std::ranges::find(words, text) != words.end();

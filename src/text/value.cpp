@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "text/ascii.hpp"
 #include "text/scalar.hpp"
 #include "text/utf8.hpp"
 
@@ -52,16 +53,17 @@ void write_json(const Value& value, int indent, int depth, std::string& out) {
 // Plain where every YAML reader, old ones too, takes it for the same text.
 std::string yaml_string(const std::string& text) {
   constexpr std::string_view misread[] = {"on", "off", "yes", "no", "y", "n", "true", "false", "null"};
-  std::string lowered = text;
-  std::ranges::transform(lowered, lowered.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   const auto harmless = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           c == '%' || c == '-';
+    return (to_lower(c) >= 'a' && to_lower(c) <= 'z') || is_digit(c) || c == '_' || c == '.' || c == '%' || c == '-';
   };
-  const bool plain = !text.empty() && std::ranges::all_of(text, harmless) && scalar_type(text) == NodeType::string &&
-                     text.front() != '-' && text.front() != '%' && text.front() != '.' &&
-                     std::ranges::find(misread, lowered) == std::ranges::end(misread);
+  const auto letter = [](char c) { return to_lower(c) >= 'a' && to_lower(c) <= 'z'; };
+  // 1h30m and 25% are text to every reader; 0x1F, 1_000 and 2026-01-01 are numbers or dates to some.
+  const bool like_a_duration = is_digit(text.empty() ? ' ' : text.front()) &&
+                               (letter(text.back()) || text.back() == '%') &&
+                               text.find_first_of("_-xXoObB") == std::string::npos;
+  const bool plain = !text.empty() && (letter(text.front()) || like_a_duration) &&
+                     std::ranges::all_of(text, harmless) && scalar_type(text) == NodeType::string &&
+                     std::ranges::find(misread, lowered(text)) == std::ranges::end(misread);
   return plain ? text : json_string(text);  // a JSON string is a YAML double-quoted scalar
 }
 
@@ -142,6 +144,11 @@ bool Value::empty() const noexcept {
       [](const Map& map) { return map.empty(); },
       [](const auto&) { return false; },
   });
+}
+
+Value milliseconds(Duration duration) {
+  constexpr std::int64_t ns_per_millisecond = 1'000'000;
+  return Value::Number{decimal_text(duration, ns_per_millisecond)};
 }
 
 std::string to_json(const Value& value, int indent) {

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include <reprise/failure.hpp>
+
 namespace reprise::text {
 
 class Value {
@@ -53,5 +55,8 @@ std::string to_json(const Value& value, int indent = 0);
 std::string to_yaml(const Value& value);
 
 std::string json_string(std::string_view text);
+
+// Milliseconds with as many decimals as it takes.
+Value milliseconds(Duration duration);
 
 }  // namespace reprise::text

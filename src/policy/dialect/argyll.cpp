@@ -94,9 +94,7 @@ Policy read_argyll(const text::Node& root, Report& report) {
   }
   if (const auto field = fields.find("backoff_type")) {
     if (const auto word = text::read_word(*field, {"fixed", "linear", "exponential"}, report)) {
-      policy.backoff = *word == "fixed"    ? Backoff::constant
-                       : *word == "linear" ? Backoff::linear
-                                           : Backoff::exponential;
+      policy.backoff = backoff_named(*word);
     }
   }
   if (const auto field = fields.find("parallelism"))

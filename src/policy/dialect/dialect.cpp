@@ -4,7 +4,6 @@
 #include <array>
 
 #include "policy/dialect/dialects.hpp"
-#include "text/scalar.hpp"
 #include "text/utf8.hpp"
 
 namespace reprise {
@@ -38,8 +37,7 @@ constexpr std::array<Entry, 6> dialects{{
 const Entry& entry_of(Dialect dialect) noexcept { return dialects[static_cast<std::size_t>(dialect)]; }
 
 text::Value milliseconds(const std::optional<Duration>& duration) {
-  if (!duration) return {};
-  return text::Value::Number{text::decimal_text(*duration, dialect::ns_per_millisecond)};
+  return duration ? text::milliseconds(*duration) : text::Value{};
 }
 
 text::Value rule_list(const std::optional<FailureRules>& rules) {

@@ -94,10 +94,7 @@ void read_backoff(const Field& field, Policy& policy, Report& report) {
       return report.error(*field.node, "backoff: custom needs its delays", "write {custom: {delays: [1s, 5s]}}");
     }
     if (const auto word = text::read_word(field, {"fixed", "linear", "exponential", "fibonacci"}, report)) {
-      policy.backoff = *word == "fixed"       ? Backoff::constant
-                       : *word == "linear"    ? Backoff::linear
-                       : *word == "fibonacci" ? Backoff::fibonacci
-                                              : Backoff::exponential;
+      policy.backoff = backoff_named(*word);
     }
     return;
   }

@@ -6,6 +6,12 @@ namespace reprise::dialect {
 
 bool is_null(const text::Field& field) noexcept { return field.node->type == text::NodeType::null; }
 
+Backoff backoff_named(std::string_view word) noexcept {
+  if (word == "fixed" || word == "constant") return Backoff::constant;
+  if (word == "linear") return Backoff::linear;
+  return word == "fibonacci" ? Backoff::fibonacci : Backoff::exponential;
+}
+
 std::optional<Duration> read_seconds(const text::Field& field, text::Report& report) {
   return text::read_decimal_duration(field, ns_per_second, "seconds", report);
 }

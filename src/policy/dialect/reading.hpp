@@ -19,6 +19,9 @@ void assign(std::optional<Target>& target, const std::optional<Source>& value) {
   if (value) target = static_cast<Target>(*value);
 }
 
+// constant (also called fixed), linear, exponential, fibonacci; the word is known to be one of them.
+Backoff backoff_named(std::string_view word) noexcept;
+
 // A number of seconds, 0 or more.
 std::optional<Duration> read_seconds(const text::Field& field, text::Report& report);
 

@@ -102,9 +102,7 @@ Policy read_rh_agents(const text::Node& root, Report& report) {
     assign(policy.max_attempts, text::read_whole(*field, {1, counts_max}, report));
   if (const auto field = fields.find("backoff_strategy")) {
     if (const auto word = text::read_word(*field, {"constant", "linear", "exponential", "fibonacci"}, report)) {
-      for (const Backoff backoff : {Backoff::constant, Backoff::linear, Backoff::exponential, Backoff::fibonacci}) {
-        if (*word == name_of(backoff)) policy.backoff = backoff;
-      }
+      policy.backoff = backoff_named(*word);
     }
   }
   if (const auto field = fields.find("initial_delay")) assign(policy.initial, read_seconds(*field, report));

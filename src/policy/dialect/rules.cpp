@@ -106,9 +106,7 @@ void read_rule(const text::Node& node, text::Report& report, std::vector<Classif
     if (parsed) rule.when = *std::move(parsed);
   }
   if (then) {
-    const auto word = text::read_word(
-        *then, {"transient", "deterministic", "budget_exhausted", "contract_failure", "test_failure", "canceled"},
-        report);
+    const auto word = text::read_word(*then, failure_class_names(), report);
     complete = complete && word;
     if (word) rule.then = *failure_class_named(*word);
   }

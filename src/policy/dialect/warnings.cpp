@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "policy/dialect/dialects.hpp"
+#include "text/ascii.hpp"
 #include "text/nearest.hpp"
 
 namespace reprise::dialect {
@@ -178,15 +179,11 @@ class Reviewer {
 
   // `transiet` is a legal type name, so it is no error; but nobody names a type like that.
   void misspelt(std::string_view key, const FailureRule& rule) {
-    constexpr std::string_view words[] = {"transient",    "deterministic", "budget_exhausted", "contract_failure",
-                                          "test_failure", "canceled",      "timeout",          "throttled",
-                                          "stalled",      "worker_lost",   "crashed",          "not_found",
-                                          "auth",         "invalid_input"};
+    std::vector<std::string_view> words(failure_class_names().begin(), failure_class_names().end());
+    words.insert(words.end(), failure_kind_names().begin(), failure_kind_names().end());
     if (rule.what != FailureRule::What::type || rule.text.size() > 20 || report_.is_full()) return;
-    std::string small = rule.text;
-    std::ranges::transform(small, small.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    const bool capitals_only_differ = std::ranges::find(words, small) != std::ranges::end(words);
+    const std::string small = text::lowered(rule.text);
+    const bool capitals_only_differ = std::ranges::find(words, small) != words.end();
     if (small != rule.text && !capitals_only_differ) return;
     const std::string_view close = text::nearest(rule.text, words);
     if (!close.empty())

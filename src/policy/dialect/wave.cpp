@@ -29,9 +29,7 @@ Policy read_wave(const text::Node& root, Report& report) {
     assign(policy.max_attempts, text::read_whole(*field, {1, counts_max}, report));
   if (const auto field = fields.find("backoff")) {
     if (const auto word = text::read_word(*field, {"fixed", "linear", "exponential"}, report)) {
-      policy.backoff = *word == "fixed"    ? Backoff::constant
-                       : *word == "linear" ? Backoff::linear
-                                           : Backoff::exponential;
+      policy.backoff = backoff_named(*word);
     }
   }
   if (const auto field = fields.find("base_delay"))
