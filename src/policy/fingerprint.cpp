@@ -125,6 +125,13 @@ Piece duration(std::string_view text) noexcept {
   return length > 0 && whole ? Piece{length, "<duration>"} : Piece{};
 }
 
+// main.go and src/main are file names; "status" in "status:503" is not.
+bool follows_file_name(std::string_view before) noexcept {
+  std::size_t begin = before.size();
+  while (begin > 0 && is_path(before[begin - 1])) --begin;
+  return before.substr(begin).find_first_of("./") != std::string_view::npos;
+}
+
 // file.cc:12:5, main.go:1234
 Piece line_and_column(std::string_view text) noexcept {
   if (text.empty() || text[0] != ':') return {};
@@ -145,7 +152,7 @@ Piece varying_piece(std::string_view message, std::size_t at) noexcept {
   const std::string_view text = message.substr(at);
   const bool inside_word = at > 0 && is_word(message[at - 1]);
   if (text[0] == '/' && !inside_word) return temporary_path(text);
-  if (text[0] == ':' && inside_word) return line_and_column(text);
+  if (text[0] == ':' && inside_word) return follows_file_name(message.substr(0, at)) ? line_and_column(text) : Piece{};
   if (!is_hex(text[0])) return {};
   if (inside_word) return is_digit(text[0]) && !is_digit(message[at - 1]) ? long_number(text) : Piece{};
   for (Piece (*const read)(std::string_view) noexcept : {uuid, timestamp, hex, duration, long_number}) {

@@ -95,4 +95,10 @@ RC_GTEST_PROP(PolicyFingerprintProperty, any_message_is_normalized_within_bounds
 }
 
 }  // namespace
+TEST(PolicyFingerprint, a_number_after_a_colon_is_a_line_only_after_a_file_name) {
+  EXPECT_EQ(normalize_message("main.go:12: boom"), normalize_message("main.go:99: boom"));
+  EXPECT_NE(normalize_message("status:503"), normalize_message("status:404"));
+  EXPECT_NE(normalize_message("code:3"), normalize_message("code:4"));
+}
+
 }  // namespace reprise
