@@ -1,12 +1,16 @@
 # A thin layer over CMake: each target installs what is missing, builds and runs.
-.PHONY: build run test bench asan tsan fuzz clang format clean
-
+PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
+
+.PHONY: build install run test bench asan tsan fuzz clang format clean
 
 build:
 	scripts/setup.sh build
 	cmake --preset release -DREPRISE_TESTS=OFF -DREPRISE_BENCH=OFF
 	cmake --build --preset release
+
+install: build
+	cmake --install build/release --prefix $(PREFIX)
 
 run: build
 	@echo

@@ -2,6 +2,7 @@
 # pkg-config knows them as reprise and reprise-text.
 include(CMakePackageConfigHelpers)
 
+set(made ${PROJECT_BINARY_DIR}/package)  # in a folder of its own: the build directory may be on somebody's PATH, where CMake looks
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Reprise)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/reprise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS reprise EXPORT RepriseTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -14,17 +15,17 @@ if(TARGET reprise_cli)
   install(TARGETS reprise_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/RepriseConfig.cmake.in ${PROJECT_BINARY_DIR}/RepriseConfig.cmake
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/RepriseConfig.cmake.in ${made}/RepriseConfig.cmake
   INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/RepriseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/RepriseConfig.cmake ${PROJECT_BINARY_DIR}/RepriseConfigVersion.cmake DESTINATION ${package_dir})
+write_basic_package_version_file(${made}/RepriseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${made}/RepriseConfig.cmake ${made}/RepriseConfigVersion.cmake DESTINATION ${package_dir})
 
 # Relative, so that the files stay right wherever the package is put.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
   OUTPUT_VARIABLE pkgconfig_to_prefix)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/reprise.pc.in ${PROJECT_BINARY_DIR}/reprise.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/reprise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/reprise.pc.in ${made}/reprise.pc @ONLY)
+install(FILES ${made}/reprise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(TARGET reprise_text)
-  configure_file(${CMAKE_CURRENT_LIST_DIR}/reprise-text.pc.in ${PROJECT_BINARY_DIR}/reprise-text.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/reprise-text.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/reprise-text.pc.in ${made}/reprise-text.pc @ONLY)
+  install(FILES ${made}/reprise-text.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()

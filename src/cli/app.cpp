@@ -80,11 +80,10 @@ void add_number(CLI::App& command, const std::string& name, Target& target, Numb
   command.add_option_function<std::string>(name, read, help)->option_text("N");
 }
 
-void add_policy_source(CLI::App& command, PolicySource& source) {
+void add_policy_source(CLI::App& command, PolicySource& source,
+                       const char* file_help = "a policy in YAML or JSON; - reads standard input") {
   add_choice(command, "--from", source.from, dialects, "the dialect of FILE (default: native)");
-  command.add_option("FILE", source.file, "a policy in YAML or JSON; - reads standard input")
-      ->required()
-      ->option_text(" ");
+  command.add_option("FILE", source.file, file_help)->required()->option_text(" ");
 }
 
 void add_check(CLI::App& policy, Options& options) {
@@ -131,7 +130,7 @@ void add_schedule(CLI::App& policy, Options& options) {
 void add_decide(CLI::App& policy, Options& options) {
   CLI::App* command =
       policy.add_subcommand("decide", "One failed attempt on standard input, one decision on standard output");
-  add_policy_source(*command, options.decide.policy);
+  add_policy_source(*command, options.decide.policy, "a policy in YAML or JSON");
   add_choice(*command, "--format", options.decide.json, text_or_json, "default: text");
   add_number(*command, "--seed", options.decide.seed, {0, UINT64_MAX}, "fixes the draw of the delay");
   command->footer("  echo '{\"attempt\": 2, \"failure\": {\"http_status\": 503}}' | reprise policy decide retry.yaml");

@@ -355,8 +355,8 @@ const std::stop_token& Attempt::stop_token() const noexcept { return run_.stop()
 std::string RetryError::describe() const {
   std::string text = "gave up before the first attempt";
   if (attempts > 0) {
-    text = "gave up after " + std::to_string(attempts) + (attempts == 1 ? " attempt in " : " attempts in ") +
-           rounded(elapsed);
+    text = "gave up after " + std::to_string(attempts) + (attempts == 1 ? " attempt" : " attempts");
+    if (elapsed > Duration{0}) text += " in " + rounded(elapsed);
   }
   text.append(" (").append(name_of(reason)).append(")");
   if (!last.type.empty()) text.append(": ").append(last.type);

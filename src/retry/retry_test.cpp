@@ -754,7 +754,7 @@ TEST(RetryErrorDescribe, rounds_for_people) {
   const auto after = [](Duration elapsed) {
     return RetryError{.reason = StopReason::deadline, .attempts = 1, .elapsed = elapsed, .last = {.message = "m"}}.describe();
   };
-  EXPECT_EQ(after(0ns), "gave up after 1 attempt in 0ns (deadline): m");
+  EXPECT_EQ(after(0ns), "gave up after 1 attempt (deadline): m");
   EXPECT_EQ(after(999ns), "gave up after 1 attempt in 999ns (deadline): m");
   EXPECT_EQ(after(1500ns), "gave up after 1 attempt in 1.5us (deadline): m");
   EXPECT_EQ(after(20ms), "gave up after 1 attempt in 20ms (deadline): m");

@@ -62,7 +62,7 @@ class Reader {
     joined_ = std::move(joined.places);
     if (diagnostics_.empty()) read_events(joined_.empty() ? document_.source_ : joined.text);
     if (diagnostics_.empty() && document_.root_ == nullptr) {
-      fail({}, "the document is empty", "write {} for the defaults");
+      fail({}, "the document is empty", "write {} if nothing is to be said");
     }
     if (!diagnostics_.empty()) return std::unexpected(std::move(diagnostics_));
     return std::move(document_);
@@ -122,7 +122,9 @@ class Reader {
       return fail(place_before_joining(place_of_offset(source, parser.problem_offset), joined_), what,
                   "documents are UTF-8 text without control characters");
     }
-    const Place place = place_of(parser.problem_mark);
+    // At the end of the text there is nothing to show: what was begun and not finished is more telling.
+    const bool at_end = document_.line(static_cast<std::uint32_t>(parser.problem_mark.line + 1)).empty();
+    const Place place = place_of(at_end && parser.context != nullptr ? parser.context_mark : parser.problem_mark);
     std::string message = parser.context != nullptr ? fmt::format("{} {}", problem, parser.context) : problem;
     if (parser.context != nullptr && parser.context_mark.line != parser.problem_mark.line) {
       message += fmt::format(" that begins on line {}", parser.context_mark.line + 1);

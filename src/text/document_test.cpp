@@ -90,7 +90,7 @@ TEST(TextDocument, a_byte_order_mark_is_no_part_of_the_text) {
 TEST(TextDocument, an_empty_document_is_refused) {
   for (const std::string source : {"", " ", "\n\n", "# only a remark\n", "\xEF\xBB\xBF"}) {
     EXPECT_EQ(refusal(source).message, "the document is empty") << source;
-    EXPECT_EQ(refusal(source).help, "write {} for the defaults");
+    EXPECT_EQ(refusal(source).help, "write {} if nothing is to be said");
   }
 }
 

@@ -87,7 +87,7 @@ std::string explain(const Policy& policy) {
   add(attempts_sentence(policy));
   const bool retries = !policy.max_attempts || *policy.max_attempts > 1;
   if (policy.attempt_timeout)
-    add(fmt::format("stops each attempt after {}", text::format_duration(*policy.attempt_timeout)));
+    add(fmt::format("gives each attempt at most {}", text::format_duration(*policy.attempt_timeout)));
   if (!retries) return text;
   add(waits_sentence(policy));
   add(filter_sentence(policy));

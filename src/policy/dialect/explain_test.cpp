@@ -32,7 +32,7 @@ TEST(DialectExplain, a_policy_with_everything) {
                       "1s\nincrement: 500ms\nmax: 4s\njitter: 25%\n"
                       "only_on: [transient, \"http:5xx\"]\nnever_on: [\"exit:64-74\"]\nhonor_retry_after: false\n"),
             "runs as often as it takes\n"
-            "stops each attempt after 2m\n"
+            "gives each attempt at most 2m\n"
             "waits 1s 1.5s 2s 2.5s 3s 3.5s 4s 4s … and never more than 4s, each up to 25 % shorter or longer\n"
             "is retried only on transient, http:5xx\n"
             "gives up after 15m, or on exit:64-74\n"
