@@ -50,6 +50,15 @@ class Reviewer {
     report_.warning(node != nullptr ? *node : root_, std::move(message), std::move(help));
   }
 
+  // At the entry of the list itself, if it is written there.
+  void warn_about_entry(std::string_view list_path, const std::string& entry, std::string message,
+                        std::string help = {}) {
+    const Node* list = find_path(root_, list_path);
+    if (list == nullptr || report_.is_full()) return warn(list_path, std::move(message), std::move(help));
+    const auto written = std::ranges::find_if(list->items, [&](const Node* item) { return item->text == entry; });
+    report_.warning(written != list->items.end() ? **written : *list, std::move(message), std::move(help));
+  }
+
   bool retries() const noexcept { return !policy_.max_attempts || *policy_.max_attempts > 1; }
 
   void limits() {
@@ -158,11 +167,14 @@ class Reviewer {
 
   void shadowed(const FailureRule& rule) {
     const bool canceled = rule == FailureRule::of(FailureClass::canceled);
-    if (canceled) return warn(words_.only_on, "canceled work is never retried: this entry has no effect");
+    if (canceled) {
+      return warn_about_entry(words_.only_on, rule.text, "canceled work is never retried: this entry has no effect");
+    }
     const std::string_view deny = denied_as(rule);
     if (deny.empty()) return;
     const std::string by = deny == rule.text ? "excluded too" : fmt::format("excluded as {}", deny);
-    warn(words_.only_on, fmt::format("{} is {}, and excluding wins: it is never retried", rule.text, by));
+    warn_about_entry(words_.only_on, rule.text,
+                     fmt::format("{} is {}, and excluding wins: it is never retried", rule.text, by));
   }
 
   // The entry of never_on that covers this one: itself, or a type above it.
@@ -186,9 +198,10 @@ class Reviewer {
     const bool capitals_only_differ = std::ranges::find(words, small) != words.end();
     if (small != rule.text && !capitals_only_differ) return;
     const std::string_view close = text::nearest(rule.text, words);
-    if (!close.empty())
-      warn(key, fmt::format("{}: {} is taken for the name of an error type", key, rule.text),
-           fmt::format("did you mean {}?", close));
+    if (!close.empty()) {
+      warn_about_entry(key, rule.text, fmt::format("{}: {} is taken for the name of an error type", key, rule.text),
+                       fmt::format("did you mean {}?", close));
+    }
   }
 
   // Allowed, because a base policy may bring them along; said, because they do nothing.

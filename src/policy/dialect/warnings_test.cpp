@@ -165,4 +165,12 @@ TEST(DialectWarnings, names_are_made_safe_before_they_are_shown) {
 }
 
 }  // namespace
+TEST(DialectWarnings, point_at_the_entry_they_speak_of) {
+  const auto read = read_policy("only_on: [TimeoutError, transiet]\nnever_on: [OSError]\n", Dialect::native);
+  ASSERT_TRUE(read.has_value());
+  ASSERT_EQ(read->warnings.size(), 2U);
+  EXPECT_EQ(read->warnings[0].column, 11U);
+  EXPECT_EQ(read->warnings[1].column, 25U);
+}
+
 }  // namespace reprise
