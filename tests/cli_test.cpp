@@ -543,9 +543,7 @@ TEST(Completion, scripts_go_to_stdout) {
 
 class BashCompletion : public ::testing::Test {
  protected:
-  void SetUp() override {
-    script_ = directory_.write("reprise.bash", run({"completion", "bash"}).out);
-  }
+  void SetUp() override { script_ = directory_.write("reprise.bash", run({"completion", "bash"}).out); }
 
   // What bash would offer after these words; the last one is being typed.
   std::set<std::string> offers(const std::vector<std::string>& words) {

@@ -21,7 +21,8 @@ TEST(SystemEnv, never_wakes_early) {
     const Env::TimePoint due = env.now() + 2ms;
     EXPECT_TRUE(env.wait_until(due, stoppable ? source.get_token() : std::stop_token{}));
     EXPECT_GE(env.now(), due);
-    EXPECT_TRUE(env.wait_until(due, stoppable ? source.get_token() : std::stop_token{})) << "what is over is not waited for";
+    EXPECT_TRUE(env.wait_until(due, stoppable ? source.get_token() : std::stop_token{}))
+        << "what is over is not waited for";
   }
 }
 

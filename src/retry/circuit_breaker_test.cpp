@@ -286,7 +286,8 @@ struct Model {
 
   bool trips() const {
     const auto first_success = std::ranges::find(failures, false);
-    if (settings.consecutive_failures > 0 && first_success - failures.begin() >= settings.consecutive_failures) return true;
+    if (settings.consecutive_failures > 0 && first_success - failures.begin() >= settings.consecutive_failures)
+      return true;
     const auto judged = std::min<std::size_t>(failures.size(), settings.window);
     if (settings.failure_ratio == 0.0 || judged < settings.minimum_calls) return false;
     const auto failed = std::count(failures.begin(), failures.begin() + static_cast<std::ptrdiff_t>(judged), true);

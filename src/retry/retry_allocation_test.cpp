@@ -65,7 +65,9 @@ TEST(RetryAllocation, the_counter_counts) {
 
 TEST(RetryAllocation, success_allocates_nothing) {
   EXPECT_EQ(allocations_of([] { (void)retry(policy::standard, [] { return 1; }); }), 0U);
-  EXPECT_EQ(allocations_of([] { (void)retry(policy::standard, [](Attempt& attempt) { (void)attempt.idempotency_key(); }); }), 0U);
+  EXPECT_EQ(
+      allocations_of([] { (void)retry(policy::standard, [](Attempt& attempt) { (void)attempt.idempotency_key(); }); }),
+      0U);
   EXPECT_EQ(allocations_of([] { (void)retry(policy::standard, [] { return std::expected<int, Failure>{1}; }); }), 0U);
 
   RetryBudget budget;
@@ -73,15 +75,22 @@ TEST(RetryAllocation, success_allocates_nothing) {
   std::uint64_t events = 0;
   Policy policy;
   policy.max_elapsed = 1h;
-  const RetryOptions options{.budget = &budget, .breaker = &breaker, .observer = [&](const RetryEvent&) { ++events; }, .seed = 1};
-  EXPECT_EQ(allocations_of([&] { (void)retry(policy, [] { return 1; }, options); }), 0U);
+  const RetryOptions options{
+      .budget = &budget, .breaker = &breaker, .observer = [&](const RetryEvent&) { ++events; }, .seed = 1};
+  EXPECT_EQ(allocations_of([&] {
+              (void)retry(
+                  policy, [] { return 1; }, options);
+            }),
+            0U);
   EXPECT_EQ(events, 2U);
 }
 
 TEST(RetryAllocation, failures_with_short_texts_allocate_nothing_either) {
   const Policy policy{.max_attempts = 5, .initial = 0s};
   EXPECT_EQ(allocations_of([&] {
-              (void)retry(policy, []() -> std::expected<int, Failure> { return std::unexpected{Failure{.type = "TimeoutError"}}; });
+              (void)retry(policy, []() -> std::expected<int, Failure> {
+                return std::unexpected{Failure{.type = "TimeoutError"}};
+              });
             }),
             0U);
 }
@@ -93,7 +102,8 @@ TEST(RetryAllocation, success_asks_the_world_nothing) {
   std::stop_source source;
   for (int call = 0; call < 100; ++call) {
     const RetryOptions options{.stop = source.get_token(), .budget = &budget, .breaker = &breaker, .env = &env};
-    EXPECT_TRUE(retry(policy::standard, [] {}, options));
+    EXPECT_TRUE(retry(
+        policy::standard, [] {}, options));
   }
   EXPECT_EQ(env.questions, 0);
 

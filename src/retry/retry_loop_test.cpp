@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 constexpr Env::TimePoint zero{};
 const Failure timeout{.type = "TimeoutError"};
 
-static_assert(!std::constructible_from<RetryLoop, Policy, Env::TimePoint, std::uint64_t>, "a temporary policy would dangle");
+static_assert(!std::constructible_from<RetryLoop, Policy, Env::TimePoint, std::uint64_t>,
+              "a temporary policy would dangle");
 static_assert(std::constructible_from<RetryLoop, const Policy&, Env::TimePoint, std::uint64_t>);
 
 TEST(RetryLoop, counts_attempts_and_stops) {

@@ -53,13 +53,12 @@ TEST(RetryResult, expected_of_value_and_of_void) {
 TEST(RetryResult, move_only) {
   SimEnv env;
   int calls = 0;
-  auto result = retry(
-      policy::standard,
-      [&]() -> std::expected<std::unique_ptr<int>, Failure> {
-        if (++calls < 3) return std::unexpected{timeout};
-        return std::make_unique<int>(5);
-      },
-      {.env = &env});
+  auto result = retry(policy::standard,
+                      [&]() -> std::expected<std::unique_ptr<int>, Failure> {
+                        if (++calls < 3) return std::unexpected{timeout};
+                        return std::make_unique<int>(5);
+                      },
+                      {.env = &env});
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(**result, 5);
   EXPECT_EQ(*value_or_throw(retry(policy::none, [] { return std::make_unique<int>(6); })), 6);
@@ -93,10 +92,12 @@ TEST(RetryResult, a_throw_while_the_result_is_handed_over_is_not_a_failed_attemp
 TEST(RetryCheck, a_result_that_is_not_accepted_is_a_failure) {
   SimEnv env;
   int next = 0;
-  const auto result = retry(policy::standard, [&] { return ++next; }, {.env = &env}, [](const int& n) { return n < 3; });
+  const auto result = retry(
+      policy::standard, [&] { return ++next; }, {.env = &env}, [](const int& n) { return n < 3; });
   EXPECT_EQ(result.value(), 3);
 
-  const auto never = retry(policy::standard, [] { return 1; }, {.env = &env}, [](int) { return true; });
+  const auto never = retry(
+      policy::standard, [] { return 1; }, {.env = &env}, [](int) { return true; });
   EXPECT_EQ(never.error().reason, StopReason::attempts);
   EXPECT_EQ(never.error().last.type, "UnacceptableResult");
 }
@@ -107,12 +108,17 @@ TEST(RetryCheck, may_say_which_failure_and_may_throw) {
     if (status == 200) return std::nullopt;
     return Failure{.http_status = status};
   };
-  const auto gone = retry(policy::standard, [] { return std::expected<int, Failure>{404}; }, {.env = &env}, busy);
+  const auto gone = retry(
+      policy::standard, [] { return std::expected<int, Failure>{404}; }, {.env = &env}, busy);
   EXPECT_EQ(gone.error().reason, StopReason::permanent);
   EXPECT_EQ(gone.error().last.http_status, 404);
-  EXPECT_EQ(retry(policy::standard, [] { return 200; }, {.env = &env}, busy).value(), 200);
+  EXPECT_EQ(retry(
+                policy::standard, [] { return 200; }, {.env = &env}, busy)
+                .value(),
+            200);
 
-  const auto thrown = retry(policy::none, [] { return 1; }, {.env = &env}, [](int) -> bool { throw std::runtime_error{"odd"}; });
+  const auto thrown = retry(
+      policy::none, [] { return 1; }, {.env = &env}, [](int) -> bool { throw std::runtime_error{"odd"}; });
   EXPECT_EQ(thrown.error().last.message, "odd");
   EXPECT_NE(thrown.error().exception, nullptr);
 }
@@ -191,13 +197,12 @@ TEST(RetryStop, canceled_before_the_first_attempt) {
 TEST(RetryStop, canceled_while_the_attempt_fails) {
   std::stop_source source;
   SimEnv env;
-  const auto result = retry(
-      policy::standard,
-      [&]() -> std::expected<int, Failure> {
-        source.request_stop();
-        return std::unexpected{timeout};
-      },
-      {.stop = source.get_token(), .env = &env});
+  const auto result = retry(policy::standard,
+                            [&]() -> std::expected<int, Failure> {
+                              source.request_stop();
+                              return std::unexpected{timeout};
+                            },
+                            {.stop = source.get_token(), .env = &env});
   EXPECT_EQ(result.error().reason, StopReason::canceled);
   EXPECT_EQ(result.error().attempts, 1U);
   EXPECT_TRUE(env.waits().empty());
@@ -205,13 +210,12 @@ TEST(RetryStop, canceled_while_the_attempt_fails) {
 
 TEST(RetryStop, a_success_stands_although_stop_was_requested) {
   std::stop_source source;
-  const auto result = retry(
-      policy::standard,
-      [&] {
-        source.request_stop();
-        return 3;
-      },
-      {.stop = source.get_token()});
+  const auto result = retry(policy::standard,
+                            [&] {
+                              source.request_stop();
+                              return 3;
+                            },
+                            {.stop = source.get_token()});
   EXPECT_EQ(result.value(), 3);
 }
 
@@ -253,9 +257,9 @@ TEST(RetryStop, canceled_during_a_real_wait_by_another_thread) {
     waiting.get_future().wait();
     source.request_stop();
   }};
-  const auto result = retry(
-      steady(2, std::chrono::hours{1000}), []() -> std::expected<int, Failure> { return std::unexpected{timeout}; },
-      {.stop = source.get_token(), .observer = tell});
+  const auto result = retry(steady(2, std::chrono::hours{1000}),
+                            []() -> std::expected<int, Failure> { return std::unexpected{timeout}; },
+                            {.stop = source.get_token(), .observer = tell});
   EXPECT_EQ(result.error().reason, StopReason::canceled);
   EXPECT_EQ(result.error().attempts, 1U);
 }
@@ -372,13 +376,12 @@ TEST(RetryStop, max_elapsed_zero_means_no_retries) {
   policy.max_elapsed = 0s;
   SimEnv env;
   std::optional<Env::TimePoint> deadline = env.now();
-  const auto result = retry(
-      policy,
-      [&](Attempt& attempt) -> std::expected<int, Failure> {
-        deadline = attempt.deadline();
-        return std::unexpected{timeout};
-      },
-      {.env = &env});
+  const auto result = retry(policy,
+                            [&](Attempt& attempt) -> std::expected<int, Failure> {
+                              deadline = attempt.deadline();
+                              return std::unexpected{timeout};
+                            },
+                            {.env = &env});
   EXPECT_EQ(result.error().reason, StopReason::deadline);
   EXPECT_EQ(result.error().attempts, 1U);
   EXPECT_EQ(deadline, std::nullopt);
@@ -393,15 +396,14 @@ RC_GTEST_PROP(RetryStop, never_starts_at_or_after_the_deadline, ()) {
   policy.max_elapsed = Duration{*rc::gen::inRange<std::int64_t>(1, 20'000)};
   const Duration takes{*rc::gen::inRange<std::int64_t>(1, 500)};
   SimEnv env;
-  const auto result = retry(
-      policy,
-      [&](Attempt& attempt) -> std::expected<int, Failure> {
-        RC_ASSERT(env.elapsed() < *policy.max_elapsed);
-        RC_ASSERT(attempt.remaining() == *policy.max_elapsed - env.elapsed());
-        env.advance(takes);
-        return std::unexpected{timeout};
-      },
-      {.env = &env, .seed = *rc::gen::arbitrary<std::uint64_t>()});
+  const auto result = retry(policy,
+                            [&](Attempt& attempt) -> std::expected<int, Failure> {
+                              RC_ASSERT(env.elapsed() < *policy.max_elapsed);
+                              RC_ASSERT(attempt.remaining() == *policy.max_elapsed - env.elapsed());
+                              env.advance(takes);
+                              return std::unexpected{timeout};
+                            },
+                            {.env = &env, .seed = *rc::gen::arbitrary<std::uint64_t>()});
   RC_ASSERT(result.error().reason == StopReason::deadline);
 }
 
@@ -471,13 +473,12 @@ TEST(RetryDelay, without_a_deadline_elapsed_counts_from_the_first_failure) {
 TEST(RetryThrow, anything_is_a_failure) {
   SimEnv env;
   int calls = 0;
-  const auto result = retry(
-      policy::standard,
-      [&] {
-        ++calls;
-        throw 42;
-      },
-      {.env = &env});
+  const auto result = retry(policy::standard,
+                            [&] {
+                              ++calls;
+                              throw 42;
+                            },
+                            {.env = &env});
   EXPECT_EQ(calls, 3);
   EXPECT_EQ(result.error().last.type, "Exception");
   EXPECT_EQ(result.error().last.message, "threw int");
@@ -490,13 +491,12 @@ TEST(RetryThrow, anything_is_a_failure) {
 
 TEST(RetryThrow, the_exception_is_the_one_of_the_last_attempt) {
   SimEnv env;
-  const auto result = retry(
-      steady(2, 1s),
-      [&](Attempt& attempt) -> std::expected<int, Failure> {
-        if (!attempt.is_retry()) throw std::runtime_error{"first"};
-        return std::unexpected{timeout};
-      },
-      {.env = &env});
+  const auto result = retry(steady(2, 1s),
+                            [&](Attempt& attempt) -> std::expected<int, Failure> {
+                              if (!attempt.is_retry()) throw std::runtime_error{"first"};
+                              return std::unexpected{timeout};
+                            },
+                            {.env = &env});
   EXPECT_EQ(result.error().exception, nullptr);
   EXPECT_EQ(result.error().last, timeout);
 }
@@ -518,7 +518,8 @@ TEST(RetryThrow, a_retry_inside_a_retry_hands_its_failure_out) {
   SimEnv env;
   const auto inner = [&] {
     return value_or_throw(retry(
-        policy::none, []() -> std::expected<int, Failure> { return std::unexpected{Failure{.http_status = 404}}; }, {.env = &env}));
+        policy::none, []() -> std::expected<int, Failure> { return std::unexpected{Failure{.http_status = 404}}; },
+        {.env = &env}));
   };
   const auto outer = retry(policy::standard, inner, {.env = &env});
   EXPECT_EQ(outer.error().reason, StopReason::permanent);
@@ -534,23 +535,23 @@ TEST(RetryAttempt, knows_where_it_stands) {
   std::stop_source source;
   SimEnv env;
   std::vector<std::optional<Duration>> left;
-  const auto result = retry(
-      policy,
-      [&](Attempt& attempt) -> std::expected<std::uint64_t, Failure> {
-        EXPECT_EQ(attempt.is_retry(), attempt.number() > 1);
-        EXPECT_EQ(attempt.stop_token(), source.get_token());
-        EXPECT_EQ(attempt.last_failure() == nullptr, attempt.number() == 1);
-        if (attempt.last_failure() != nullptr) {
-          EXPECT_EQ(attempt.last_failure()->message, "n" + std::to_string(attempt.number() - 1));
-        }
-        left.push_back(attempt.remaining());
-        EXPECT_EQ(*attempt.deadline() - env.now(), *left.back());
-        env.advance(2500ms);
-        EXPECT_EQ(*attempt.remaining(), std::max<Duration>(*left.back() - 2500ms, 0s));
-        if (attempt.number() < 3) return std::unexpected{Failure{.message = "n" + std::to_string(attempt.number())}};
-        return attempt.number();
-      },
-      {.stop = source.get_token(), .env = &env});
+  const auto result = retry(policy,
+                            [&](Attempt& attempt) -> std::expected<std::uint64_t, Failure> {
+                              EXPECT_EQ(attempt.is_retry(), attempt.number() > 1);
+                              EXPECT_EQ(attempt.stop_token(), source.get_token());
+                              EXPECT_EQ(attempt.last_failure() == nullptr, attempt.number() == 1);
+                              if (attempt.last_failure() != nullptr) {
+                                EXPECT_EQ(attempt.last_failure()->message, "n" + std::to_string(attempt.number() - 1));
+                              }
+                              left.push_back(attempt.remaining());
+                              EXPECT_EQ(*attempt.deadline() - env.now(), *left.back());
+                              env.advance(2500ms);
+                              EXPECT_EQ(*attempt.remaining(), std::max<Duration>(*left.back() - 2500ms, 0s));
+                              if (attempt.number() < 3)
+                                return std::unexpected{Failure{.message = "n" + std::to_string(attempt.number())}};
+                              return attempt.number();
+                            },
+                            {.stop = source.get_token(), .env = &env});
   EXPECT_EQ(result.value(), 3U);
   EXPECT_EQ(left, (std::vector<std::optional<Duration>>{5s, 4500ms, 1s}));
 }
@@ -567,14 +568,13 @@ TEST(RetryAttempt, idempotency_key_is_the_same_for_each_attempt_of_one_call) {
   SimEnv env;
   const auto keys_of_a_call = [&](const std::string& given) {
     std::vector<std::string> keys;
-    EXPECT_FALSE(retry(
-        policy::standard,
-        [&](Attempt& attempt) -> std::expected<int, Failure> {
-          keys.emplace_back(attempt.idempotency_key());
-          keys.emplace_back(attempt.idempotency_key());
-          return std::unexpected{timeout};
-        },
-        {.env = &env, .seed = 9, .idempotency_key = given}));
+    EXPECT_FALSE(retry(policy::standard,
+                       [&](Attempt& attempt) -> std::expected<int, Failure> {
+                         keys.emplace_back(attempt.idempotency_key());
+                         keys.emplace_back(attempt.idempotency_key());
+                         return std::unexpected{timeout};
+                       },
+                       {.env = &env, .seed = 9, .idempotency_key = given}));
     EXPECT_EQ(keys.size(), 6U);
     EXPECT_EQ(std::ranges::count(keys, keys.front()), 6);
     return keys.front();
@@ -737,7 +737,9 @@ TEST(RetryBreakerUse, a_canceled_attempt_counts_neither_way) {
   SimEnv env;
   CircuitBreaker breaker{{.consecutive_failures = 1, .open_for = 10s}, &env};
   Flaky<int> call{1};
-  call.fails(1, {.failure_class = FailureClass::canceled}).fails(1, timeout).fails(1, {.failure_class = FailureClass::canceled});
+  call.fails(1, {.failure_class = FailureClass::canceled})
+      .fails(1, timeout)
+      .fails(1, {.failure_class = FailureClass::canceled});
   const RetryOptions options{.breaker = &breaker, .env = &env};
   EXPECT_EQ(retry(policy::standard, call, options).error().reason, StopReason::canceled);
   EXPECT_EQ(breaker.state(), CircuitBreaker::State::closed);
@@ -752,7 +754,8 @@ TEST(RetryBreakerUse, a_canceled_attempt_counts_neither_way) {
 
 TEST(RetryErrorDescribe, rounds_for_people) {
   const auto after = [](Duration elapsed) {
-    return RetryError{.reason = StopReason::deadline, .attempts = 1, .elapsed = elapsed, .last = {.message = "m"}}.describe();
+    return RetryError{.reason = StopReason::deadline, .attempts = 1, .elapsed = elapsed, .last = {.message = "m"}}
+        .describe();
   };
   EXPECT_EQ(after(0ns), "gave up after 1 attempt (deadline): m");
   EXPECT_EQ(after(999ns), "gave up after 1 attempt in 999ns (deadline): m");
@@ -772,8 +775,9 @@ Failure to_failure(const NamedError&) { return {.type = "NamedError", .permanent
 
 TEST(Retry, a_to_failure_of_ones_own_beats_being_text) {
   SimEnv env;
-  const auto result = retry(
-      policy::standard, []() -> std::expected<int, NamedError> { return std::unexpected{NamedError{}}; }, {.env = &env});
+  const auto result =
+      retry(policy::standard, []() -> std::expected<int, NamedError> { return std::unexpected{NamedError{}}; },
+            {.env = &env});
   EXPECT_EQ(result.error().last.type, "NamedError");
   EXPECT_EQ(result.error().attempts, 1U);
 }

@@ -42,7 +42,8 @@ TEST(ToFailure, error_codes) {
   EXPECT_EQ(type(std::errc::no_such_file_or_directory), "FileNotFoundError");
   EXPECT_EQ(type(std::errc::no_space_on_device), "OSError");
   EXPECT_EQ(failure_of(std::errc::timed_out).type, "TimeoutError");
-  EXPECT_EQ(failure_of(std::make_error_code(std::errc::timed_out)).message, std::make_error_code(std::errc::timed_out).message());
+  EXPECT_EQ(failure_of(std::make_error_code(std::errc::timed_out)).message,
+            std::make_error_code(std::errc::timed_out).message());
 }
 
 TEST(ToFailure, text_failures_and_types_of_ones_own) {
@@ -56,7 +57,8 @@ TEST(ToFailure, text_failures_and_types_of_ones_own) {
 }
 
 TEST(ToFailure, exceptions) {
-  EXPECT_EQ(failure_of_thrown(std::system_error{std::make_error_code(std::errc::connection_reset)}).type, "ConnectionResetError");
+  EXPECT_EQ(failure_of_thrown(std::system_error{std::make_error_code(std::errc::connection_reset)}).type,
+            "ConnectionResetError");
   EXPECT_EQ(failure_of_thrown(std::system_error{std::make_error_code(std::errc::io_error), "disk"}).type, "OSError");
   EXPECT_EQ(failure_of_thrown(std::invalid_argument{"x"}).type, "ValueError");
   EXPECT_EQ(failure_of_thrown(std::domain_error{"x"}).type, "ValueError");
@@ -79,7 +81,8 @@ TEST(ToFailure, failures_that_are_thrown_are_taken_as_they_are) {
   EXPECT_STREQ(FailureError{failure}.what(), "full");
   EXPECT_STREQ(FailureError{{.type = "Quota"}}.what(), "Quota");
   EXPECT_EQ(failure_of_thrown(RetryFailed{{.reason = StopReason::attempts, .attempts = 1, .last = failure}}), failure);
-  static_assert(std::is_nothrow_copy_constructible_v<FailureError> && std::is_nothrow_copy_constructible_v<RetryFailed>);
+  static_assert(std::is_nothrow_copy_constructible_v<FailureError> &&
+                std::is_nothrow_copy_constructible_v<RetryFailed>);
 }
 
 }  // namespace

@@ -265,7 +265,9 @@ TEST(DialectConversion, what_is_never_retried_anyway_is_no_loss) {
 TEST(DialectConversion, an_empty_list_that_turns_the_meaning_around_is_said) {
   const auto read = read_policy("jitter: none\nonly_on: [TimeoutError]\n", Dialect::native);
   const WrittenPolicy written = write_policy(read->policy, Dialect::prodigy);
-  EXPECT_TRUE(std::ranges::any_of(written.losses, [](const std::string& loss) { return loss.find("every error is retried") != std::string::npos; }));
+  EXPECT_TRUE(std::ranges::any_of(written.losses, [](const std::string& loss) {
+    return loss.find("every error is retried") != std::string::npos;
+  }));
 }
 
 TEST(DialectConversion, no_attempts_do_not_become_unlimited_ones) {
@@ -276,7 +278,8 @@ TEST(DialectConversion, no_attempts_do_not_become_unlimited_ones) {
 TEST(DialectConversion, losses_are_safe_to_show) {
   const auto read = read_policy("{\"only_on\": [\"/\\u001b]0;x/\"]}", Dialect::native);
   ASSERT_TRUE(read.has_value());
-  for (const std::string& loss : write_policy(read->policy, Dialect::azolla).losses) EXPECT_EQ(loss.find('\x1b'), std::string::npos);
+  for (const std::string& loss : write_policy(read->policy, Dialect::azolla).losses)
+    EXPECT_EQ(loss.find('\x1b'), std::string::npos);
   EXPECT_EQ(explain(read->policy).find('\x1b'), std::string::npos);
 }
 
