@@ -17,6 +17,7 @@ seconds=$2
 shift 2
 if [ $# -eq 0 ]; then
   set -- fuzz_classify fuzz_dialect fuzz_document fuzz_duration fuzz_rules
+  [ -x "$directory/fuzz_event" ] && set -- "$@" fuzz_event  # only where the engine is built
 fi
 
 # Names instead of addresses in the report. Clang does not always find the tool by itself.
@@ -33,7 +34,7 @@ for fuzzer in "$@"; do
     echo "fuzz/run.sh: $program or its seeds are not built" >&2
     exit 2
   fi
-  mkdir -p "$directory/corpus/$fuzzer" "$directory/findings"
+  mkdir -p "$directory/corpus/$fuzzer" "$directory/findings" "$directory/seeds/$fuzzer"  # not every fuzzer has seeds
   echo "$fuzzer: $seconds s"
   log=$directory/$fuzzer.log
   "$program" -max_len=4096 -rss_limit_mb=1024 -timeout=5 -max_total_time="$seconds" -print_final_stats=1 \

@@ -166,6 +166,7 @@ enum class StopReason : std::uint8_t {
   attempts,
   deadline,
   budget,
+  max_visits,  // the engine only: the step was visited too often
 };
 std::string_view name_of(StopReason reason) noexcept;
 

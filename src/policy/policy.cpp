@@ -32,8 +32,8 @@ std::string_view name_of(ErrorCategory category) noexcept {
 }
 
 std::string_view name_of(StopReason reason) noexcept {
-  static constexpr std::array<std::string_view, 9> names{
-      "none", "canceled", "permanent", "not_listed", "no_verdict", "circuit_open", "attempts", "deadline", "budget"};
+  static constexpr std::array<std::string_view, 10> names{"none",         "canceled", "permanent", "not_listed", "no_verdict",
+                                                          "circuit_open", "attempts", "deadline",  "budget",     "max_visits"};
   return name_in(names, reason);
 }
 

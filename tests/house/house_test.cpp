@@ -39,6 +39,8 @@ const std::vector<Library> libraries{
     {"re2/", {"text"}},
     {"fmt/", {"policy/dialect", "text", "cli"}},
     {"CLI/", {"cli"}},
+    {"sqlite3.h", {"store"}},
+    {"openssl/", {"store"}},
 };
 
 const fs::path root{REPRISE_SOURCE_DIR};

@@ -1,0 +1,99 @@
+// What happened in a run: immutable events, each recorded before it took effect.
+//
+//   for (const reprise::Event& event : *engine.events(run)) std::cout << reprise::to_json(event) << '\n';
+//
+// docs/formats/events.md lists the types, their fields, and both written forms. Thread safety: plain values.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <reprise/failure.hpp>
+#include <reprise/policy.hpp>
+
+namespace reprise {
+
+using WallTime = std::chrono::sys_time<std::chrono::nanoseconds>;
+
+// The name of a run for the outside world: a UUID of version 7, so that ids sort by time of creation.
+struct RunId {
+  std::array<std::uint8_t, 16> bytes{};
+
+  auto operator<=>(const RunId&) const = default;
+};
+std::string to_string(const RunId& id);                            // 36 characters, lower case
+std::optional<RunId> run_id_from(std::string_view text) noexcept;  // upper or lower case, with its dashes
+
+enum class RunStatus : std::uint8_t { running, paused, succeeded, failed, canceled };
+std::string_view name_of(RunStatus status) noexcept;
+constexpr bool is_open(RunStatus status) noexcept { return status <= RunStatus::paused; }
+
+// The numbers are stored: never change one, never use one again.
+enum class EventType : std::uint8_t {
+  submitted = 1,
+  prepared = 2,  // the items of a step are known
+  started = 3,
+  completed = 4,
+  failed = 5,
+  retrying = 6,
+  recovered = 7,    // the engine had died while an attempt was running
+  interrupted = 8,  // a wait or an attempt ended because the run was cancelled
+  skipped = 9,
+  unreachable = 10,
+  fallback = 11,
+  rework = 12,
+  dead_lettered = 13,
+  circuit_opened = 14,
+  progress = 15,
+  cancel_requested = 16,
+  paused = 17,
+  resumed = 18,
+  signaled = 19,
+  revisited = 20,  // on_failure sent the run back to an earlier step
+  reopened = 21,   // what had failed is tried again, because somebody asked
+  ended = 22,      // the run
+};
+std::string_view name_of(EventType type) noexcept;
+std::optional<EventType> event_type_named(std::string_view name) noexcept;
+
+// One event with everything a person or a program may want to know about it. Fields that do not concern its type are empty.
+struct Event {
+  EventType type = EventType::submitted;
+  std::uint64_t sequence = 0;  // 1, 2, 3 … within its run, without gaps
+  WallTime time{};
+  RunId run = {};
+  std::string step = {};      // its name; empty when the event concerns the whole run
+  std::uint32_t item = 0;     // 0-based
+  std::uint64_t attempt = 0;  // 1-based; 0 when the event concerns none
+
+  bool is_retry = false;                  // started
+  bool will_retry = false;                // failed
+  bool lost = false;                      // failed: the engine died during the attempt
+  std::optional<Failure> failure = {};    // failed, and started when it is a retry: the failure before it
+  StopReason reason = StopReason::none;   // failed: why there is no further attempt
+  std::int32_t rule = -1;                 // failed, retrying: the entry of never_on or only_on that decided
+  std::uint64_t next_attempt = 0;         // retrying
+  Duration delay{0};                      // retrying, and started when it is a retry: the wait before it
+  DelayRange range{};                     // retrying: where the delay was drawn from
+  bool floored = false;                   // retrying: retry_after lifted the delay
+  WallTime due{};                         // retrying, submitted with a delay
+  std::uint64_t total_attempts = 0;       // completed, failed for good
+  Duration total_elapsed{0};              // completed, failed for good, ended
+  std::uint32_t items = 0;                // prepared
+  RunStatus status = RunStatus::running;  // ended
+  std::string text = {};                  // progress: its words; signaled: the name; submitted: the key; cancel_requested: why
+  std::string output = {};                // completed: the result; submitted, signaled: the input. Large ones: see `output_size`
+  std::uint64_t output_size = 0;          // in bytes; larger than output.size() when only its hash (hexadecimal) stands in `output`
+
+  bool operator==(const Event&) const = default;
+};
+
+// One JSON object, no line break, fields in a stable order; those that do not concern the type are left out.
+std::string to_json(const Event& event);
+
+}  // namespace reprise

@@ -1,0 +1,397 @@
+// apply(): how each event changes the state of a run. Nothing else does.
+#include <algorithm>
+#include <ranges>
+
+#include <reprise/classify.hpp>
+
+#include "core/core.hpp"
+
+namespace reprise::core {
+
+using event::Record;
+
+namespace {
+
+Extra& extra_of(Run& run) {
+  if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
+  return *run.extra;
+}
+
+std::uint64_t fingerprint_of(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure) {
+  return fingerprint(*run.step_plan(step).name, failure_class, failure.message, failure.exit_code);
+}
+
+bool is_tracked(const StepPlan& plan, FailureClass failure_class) {
+  return plan.breaker_limit > 0 && (plan.breaker_classes >> static_cast<unsigned>(failure_class) & 1U) != 0;
+}
+
+void count_failure(Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure) {
+  if (!is_tracked(run.step_plan(step), failure_class)) return;
+  const std::uint64_t print = fingerprint_of(run, step, failure_class, failure);
+  auto& counts = extra_of(run).breakers;
+  const auto found = std::ranges::find_if(
+      counts, [&](const Extra::Count& count) { return count.fingerprint == print && count.step == step; });
+  if (found != counts.end()) {
+    ++found->count;
+  } else {
+    counts.push_back({print, step, 1});
+  }
+}
+
+void reset_breaker(Run& run, std::uint32_t step) {
+  if (run.extra == nullptr) return;
+  std::erase_if(run.extra->breakers, [&](const Extra::Count& count) { return count.step == step; });
+}
+
+void consume_signal(Run& run, std::string_view name) {
+  if (run.extra == nullptr) return;
+  auto& signals = run.extra->signals;
+  const auto found = std::ranges::find(signals, name, &Signal::name);
+  if (found != signals.end()) signals.erase(found);
+}
+
+void end_preparing(Run& run, StepState& state) {
+  state.status = StepStatus::active;
+  if (!state.queued) return;  // nobody was asked: this is a replay
+  state.queued = false;
+  --run.preparing;
+}
+
+void set_items(StepState& state, std::uint32_t items, bool is_list) {
+  state.items = items;
+  if (is_list) {
+    state.map = std::make_unique<Map>();
+  } else {
+    state.map.reset();
+  }
+}
+
+}  // namespace
+
+bool is_doomed(const Run& run, std::uint32_t step) { return run.steps[step].failed > run.step_plan(step).tolerate; }
+
+std::uint32_t breaker_count(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure) {
+  if (!is_tracked(run.step_plan(step), failure_class)) return 0;
+  if (run.extra == nullptr) return 1;
+  const std::uint64_t print = fingerprint_of(run, step, failure_class, failure);
+  for (const Extra::Count& count : run.extra->breakers) {
+    if (count.fingerprint == print && count.step == step) return count.count + 1;
+  }
+  return 1;
+}
+
+std::vector<std::uint32_t> steps_from(const Plan& plan, std::uint32_t step) {
+  std::vector<bool> reached(plan.steps.size(), false);
+  std::vector<std::uint32_t> open{step};
+  reached[step] = true;
+  while (!open.empty()) {
+    const std::uint32_t at = open.back();
+    open.pop_back();
+    for (const std::uint32_t next : plan.steps[at].dependants) {
+      if (!reached[next]) open.push_back(next);
+      reached[next] = true;
+    }
+  }
+  std::vector<std::uint32_t> steps;
+  for (std::uint32_t index = 0; index < reached.size(); ++index) {
+    if (reached[index]) steps.push_back(index);
+  }
+  return steps;
+}
+
+void Core::apply(Run& run, const Record& record) {
+  run.sequence = static_cast<std::uint32_t>(record.sequence);
+  run.last_time = record.time;
+  switch (record.type) {
+    case EventType::submitted: return apply_submitted(run, record);
+    case EventType::prepared: return apply_prepared(run, record);
+    case EventType::started: return apply_started(run, record);
+    case EventType::completed: return apply_completed(run, record);
+    case EventType::failed: return apply_failed(run, record);
+    case EventType::retrying: return apply_retrying(run, record);
+    case EventType::interrupted: return apply_interrupted(run, record);
+    case EventType::skipped: return end_step(run, record.step, StepStatus::skipped);
+    case EventType::unreachable: return end_step(run, record.step, StepStatus::unreachable);
+    case EventType::dead_lettered: run.steps[record.step].item(record.item).dead_letter = true; return;
+    case EventType::cancel_requested: return apply_cancel(run, record);
+    case EventType::paused:
+      run.status = RunStatus::paused;
+      run.paused_at = record.time;
+      if (run.live) take_timers(run);
+      return;
+    case EventType::resumed: return apply_resumed(run, record);
+    case EventType::signaled:
+      extra_of(run).signals.push_back({std::string{record.text}, Payload::of(record.payload)});
+      return;
+    case EventType::revisited: return apply_revisited(run, record);
+    case EventType::reopened: return apply_reopened(run, record);
+    case EventType::ended:
+      run.status = record.status;
+      run.reason = record.reason;
+      run.ended = record.time;
+      if (run.live) take_timers(run);
+      return;
+    case EventType::recovered:
+    case EventType::fallback:
+    case EventType::rework:
+    case EventType::circuit_opened:
+    case EventType::progress: return;  // told, and without consequences
+  }
+}
+
+void Core::apply_submitted(Run& run, const Record& record) {
+  run.created = record.time;
+  run.due = record.due;
+  run.priority = std::min<std::uint8_t>(record.priority, priorities - 1);
+  run.key = record.text;
+  run.input = Payload::of(record.payload);
+  run.plan = plan(record.plan);
+  const std::size_t count = run.step_count();
+  run.steps = std::make_unique<StepState[]>(count);
+  run.open_steps = static_cast<std::uint32_t>(count);
+  for (std::uint32_t step = 0; step < count; ++step) {
+    run.steps[step].needs_left = static_cast<std::uint32_t>(run.step_plan(step).needs.size());
+  }
+  if (record.items > 0) set_items(run.steps[0], record.items, true);
+  for (std::uint32_t step = 0; step < count; ++step) {
+    if (run.steps[step].needs_left == 0) activate(run, step, record.time);
+  }
+}
+
+void Core::activate(Run& run, std::uint32_t step, Time time) {
+  StepState& state = run.steps[step];
+  const StepPlan& plan = run.step_plan(step);
+  ++state.visits;
+  state.activated = std::max(time, run.due);
+  state.status = plan.for_each ? StepStatus::preparing : StepStatus::active;
+  state.due = run.due > time ? run.due : 0;
+  if (plan.verb == Verb::wait || (plan.verb == Verb::signal && plan.wait > 0)) state.due = state.activated + plan.wait;
+  if (run.live) index_step(run, step, time);
+}
+
+// Back to where no one has visited it, except for the count of visits.
+void Core::deactivate(Run& run, std::uint32_t step) {
+  StepState& state = run.steps[step];
+  if (is_final(state.status)) ++run.open_steps;
+  state.for_each_item([&](std::uint32_t, Item& item) {
+    if (item.status == ItemStatus::running) item_stopped_running(run, step, item);
+    disarm(item.timer);
+  });
+  disarm(state.timer);
+  if (state.status == StepStatus::preparing && state.queued) --run.preparing;
+  const std::uint32_t visits = state.visits;
+  const bool was_given_items = !run.step_plan(step).for_each && state.map != nullptr;
+  const std::uint32_t items = state.items;
+  state = StepState{};
+  state.visits = visits;
+  if (was_given_items) set_items(state, items, true);
+}
+
+void Core::item_stopped_running(Run& run, std::uint32_t step, Item& item) {
+  if (item.status != ItemStatus::running) return;
+  item.token = 0;
+  --run.steps[step].running;
+  if (!run.live) return;
+  --run.running;
+  --queues_[run.plan->queues[step]].running;
+  --counters_.running;
+}
+
+void Core::end_step(Run& run, std::uint32_t step, StepStatus status) {
+  StepState& state = run.steps[step];
+  state.status = status;
+  --run.open_steps;
+  disarm(state.timer);
+}
+
+void Core::release_dependants(Run& run, std::uint32_t step, Time time) {
+  for (const std::uint32_t dependant : run.step_plan(step).dependants) {
+    StepState& state = run.steps[dependant];
+    if (state.needs_left > 0 && --state.needs_left == 0 && state.status == StepStatus::pending) {
+      activate(run, dependant, time);
+    }
+  }
+}
+
+void Core::check_step_end(Run& run, std::uint32_t step, Time time) {
+  StepState& state = run.steps[step];
+  if (state.status != StepStatus::active || state.running > 0 || state.canceled > 0) return;
+  const bool doomed = is_doomed(run, step);
+  if (!doomed && state.succeeded + state.failed < state.items) return;
+  end_step(run, step, doomed ? StepStatus::failed : StepStatus::succeeded);
+  run.finished.push_back(step);
+  if (!doomed || run.step_plan(step).on_failure == OnFailure::proceed) release_dependants(run, step, time);
+}
+
+void Core::apply_prepared(Run& run, const Record& record) {
+  StepState& state = run.steps[record.step];
+  end_preparing(run, state);
+  set_items(state, record.items, true);
+  state.map->list = Payload::of(record.payload);
+  if (run.live) index_step(run, record.step, record.time);
+  check_step_end(run, record.step, record.time);
+}
+
+void Core::apply_started(Run& run, const Record& record) {
+  StepState& state = run.steps[record.step];
+  state.next = std::max(state.next, record.item + 1);
+  Item& item = state.item(record.item);
+  disarm(item.timer);
+  item.status = ItemStatus::running;
+  item.due = 0;
+  item.attempt = record.attempt;
+  item.token = static_cast<std::uint32_t>(record.sequence);
+  if (item.first_started == 0) item.first_started = record.time;
+  ++state.running;
+  if (!run.live) return;
+  ++run.running;
+  ++queues_[run.plan->queues[record.step]].running;
+  ++counters_.running;
+}
+
+void Core::apply_completed(Run& run, const Record& record) {
+  StepState& state = run.steps[record.step];
+  state.next = std::max(state.next, record.item + 1);
+  Item& item = state.item(record.item);
+  item_stopped_running(run, record.step, item);
+  item.status = ItemStatus::succeeded;
+  item.trouble.reset();
+  if (record.payload.size > 0) item.output = std::make_unique<Payload>(Payload::of(record.payload));
+  ++state.succeeded;
+  reset_breaker(run, record.step);
+  if (run.step_plan(record.step).verb == Verb::signal) consume_signal(run, run.step_plan(record.step).signal);
+  check_step_end(run, record.step, record.time);
+}
+
+void Core::apply_failed(Run& run, const Record& record) {
+  StepState& state = run.steps[record.step];
+  state.next = std::max(state.next, record.item + 1);
+  if (state.status == StepStatus::preparing) end_preparing(run, state);  // its items could not even be counted
+  Item& item = state.item(record.item);
+  item_stopped_running(run, record.step, item);
+  disarm(item.timer);
+  if (item.trouble == nullptr) item.trouble = std::make_unique<Trouble>();
+  if (record.failure != nullptr) {
+    item.trouble->failure = *record.failure;
+    if (!item.trouble->failure.failure_class) item.trouble->failure.failure_class = record.failure_class;
+    count_failure(run, record.step, record.failure_class, *record.failure);
+  }
+  item.trouble->reason = record.reason;
+  item.due = record.time;
+  if (record.will_retry) {
+    item.status = ItemStatus::waiting;  // `retrying` follows and says until when
+  } else if (record.reason == StopReason::canceled) {
+    item.status = ItemStatus::canceled;
+    ++state.canceled;
+  } else {
+    item.status = ItemStatus::failed;
+    ++state.failed;
+  }
+  check_step_end(run, record.step, record.time);
+}
+
+void Core::apply_retrying(Run& run, const Record& record) {
+  Item& item = run.steps[record.step].item(record.item);
+  item.status = ItemStatus::waiting;
+  item.due = record.due;
+  if (item.trouble == nullptr) item.trouble = std::make_unique<Trouble>();
+  item.trouble->waited += record.delay;
+  item.trouble->previous_delay = record.delay;
+  if (run.live) index_item(run, record.step, record.item, item, record.time);
+}
+
+void Core::apply_interrupted(Run& run, const Record& record) {
+  StepState& state = run.steps[record.step];
+  Item& item = state.item(record.item);
+  item_stopped_running(run, record.step, item);
+  disarm(item.timer);
+  item.due = record.time;
+  if (run.cancel_requested) {
+    item.status = ItemStatus::canceled;
+    ++state.canceled;
+    return;
+  }
+  item.status = ItemStatus::waiting;
+  if (run.live) index_item(run, record.step, record.item, item, record.time);
+}
+
+void Core::apply_cancel(Run& run, const Record& record) {
+  run.cancel_requested = true;
+  run.reason = record.reason;
+  if (run.paused_at != 0) {
+    run.paused_total += record.time - run.paused_at;
+    run.paused_at = 0;
+    run.status = RunStatus::running;
+  }
+  if (run.live) take_timers(run);
+}
+
+// The clocks stood still: everything that waits, waits that much longer. A wait that began during the pause counts from now on.
+void Core::apply_resumed(Run& run, const Record& record) {
+  const std::int64_t pause = record.time - run.paused_at;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    StepState& state = run.steps[step];
+    if (is_final(state.status) || state.status == StepStatus::pending) continue;
+    const std::int64_t shift = std::min(pause, record.time - state.activated);
+    state.activated += shift;
+    if (state.due > 0) state.due += shift;
+    state.for_each_item([&](std::uint32_t, Item& item) {
+      if (item.first_started > 0) item.first_started += std::min(pause, record.time - item.first_started);
+      if (item.status != ItemStatus::waiting) return;
+      const Time since = item.due - (item.trouble != nullptr ? item.trouble->previous_delay : 0);
+      item.due += std::max<std::int64_t>(0, std::min(pause, record.time - since));
+    });
+  }
+  run.paused_total += pause;
+  run.paused_at = 0;
+  run.status = RunStatus::running;
+  if (run.live) index_run(run, record.time);
+}
+
+void Core::apply_revisited(Run& run, const Record& record) {
+  const std::vector<std::uint32_t> again = steps_from(*run.plan->plan, record.step);
+  for (const std::uint32_t step : again) deactivate(run, step);
+  std::erase_if(run.finished, [&](std::uint32_t step) { return std::ranges::binary_search(again, step); });
+  for (const std::uint32_t step : again) {
+    const auto& needs = run.step_plan(step).needs;
+    run.steps[step].needs_left = static_cast<std::uint32_t>(
+        std::ranges::count_if(needs, [&](std::uint32_t need) { return std::ranges::binary_search(again, need); }));
+  }
+  activate(run, record.step, record.time);
+}
+
+void Core::apply_reopened(Run& run, const Record& record) {
+  run.status = RunStatus::running;
+  run.reason = StopReason::none;
+  run.ended = 0;
+  run.cancel_requested = false;
+  run.paused_total = record.time - run.created;  // deadlines start again
+  run.open_steps = 0;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    StepState& state = run.steps[step];
+    const bool incomplete = state.failed + state.canceled > 0;
+    state.for_each_item([&](std::uint32_t, Item& item) {
+      if (item.status != ItemStatus::failed && item.status != ItemStatus::canceled) return;
+      item = Item{};
+      item.status = ItemStatus::waiting;
+      item.due = record.time;
+    });
+    state.failed = 0;
+    state.canceled = 0;
+    if (incomplete && is_final(state.status)) state.status = StepStatus::active;
+    if (incomplete) state.activated = record.time;
+    if (state.status == StepStatus::skipped || state.status == StepStatus::unreachable) state.status = StepStatus::pending;
+    if (!is_final(state.status)) ++run.open_steps;
+  }
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    StepState& state = run.steps[step];
+    if (state.status != StepStatus::pending) continue;
+    const auto& needs = run.step_plan(step).needs;
+    state.needs_left = static_cast<std::uint32_t>(std::ranges::count_if(
+        needs, [&](std::uint32_t need) { return run.steps[need].status != StepStatus::succeeded; }));
+    if (state.needs_left == 0) activate(run, step, record.time);
+  }
+  if (run.live) index_run(run, record.time);
+}
+
+}  // namespace reprise::core

@@ -1,0 +1,224 @@
+// The state machine at the heart: what happened goes in, events to record and effects to release come out.
+//
+// There is one function for each kind of input (submit, ended, due, cancel …). Each decides, emits events, and changes state only through
+// apply(), which is also what recovery calls: so the state after a replay is the state before the crash. Events go into the run
+// they concern (Run::events) and the run into effects().touched; the loop writes them, and releases the effects when they are durable.
+// Draws of chance happen here and are recorded with the decision.
+//
+// Pure: no clock, no I/O, no thread; the time is an argument. Thread safety: none.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <reprise/error.hpp>
+#include <reprise/random.hpp>
+
+#include "core/run_table.hpp"
+#include "core/state.hpp"
+#include "core/timer_wheel.hpp"
+
+namespace reprise::core {
+
+inline constexpr std::uint32_t untouched_items = UINT32_MAX;  // in place of an item: those nobody has touched
+inline constexpr std::uint32_t whole_run = UINT32_MAX;        // in place of a step
+inline constexpr std::size_t priorities = 10;
+
+struct Submission {
+  std::uint64_t run = 0;  // a number that was never used
+  const NumberedPlan* plan = nullptr;
+  event::PayloadView input = {};
+  std::uint32_t items = 0;  // the input is a list with this many elements; 0 = it is not a list
+  std::string_view key = {};
+  Time due = 0;  // 0 = at once
+  std::uint8_t priority = 5;
+  bool asleep = false;  // memory is short: it takes no place in queues and wheel, and is loaded later
+};
+
+struct Start {
+  AttemptId id;
+  std::uint32_t attempt = 0;
+  Run* run = nullptr;
+};
+
+struct Prepare {  // asks for the number of elements in a list
+  std::uint64_t run = 0;
+  std::uint32_t step = 0;
+  Payload list = {};
+};
+
+struct Effects {
+  std::vector<Run*> touched;  // runs with events that are in no commit yet
+  std::vector<Start> starts;
+  std::vector<AttemptId> cancels;
+  std::vector<Prepare> prepares;
+};
+
+struct Counters {
+  std::uint64_t ready = 0;
+  std::uint64_t running = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t canceled = 0;
+  std::uint64_t attempts = 0;
+  std::uint64_t retries = 0;
+  std::uint64_t late = 0;
+  std::uint64_t events = 0;
+};
+
+class Core {
+ public:
+  Core(Time now, std::uint64_t seed) : wheel_{now}, random_{seed} {}
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  // ---- plans and queues ----
+  const NumberedPlan* add_plan(std::uint32_t number, std::shared_ptr<const Plan> plan);
+  const NumberedPlan* plan(std::uint32_t number) const;
+  // Work waits in the queue of its handler until this says that there is one. `limit` 0 = no limit.
+  void open_queue(std::string_view handler, std::uint32_t executor_number, std::uint32_t limit);
+  std::uint32_t executor_number(std::uint32_t queue) const { return queues_[queue].executor_number; }
+
+  // ---- inputs ----
+  Run& submit(const Submission& submission, Time now);
+  // A result that comes late or twice changes nothing. False: it was one of those.
+  bool succeeded(const AttemptId& id, const event::PayloadView& output, Time now);
+  bool failed(const AttemptId& id, const Failure& failure, Time now);
+  bool interrupted(const AttemptId& id, Time now);  // the engine itself stopped it: neither a success nor a failure
+  void progressed(const AttemptId& id, std::string_view text, Time now);
+  void prepared(std::uint64_t run, std::uint32_t step, std::uint32_t items, Time now);
+  void prepare_failed(std::uint64_t run, std::uint32_t step, const Failure& failure, Time now);
+  // Fires what is due, up to `limit` timers. True: there may be more.
+  bool due(Time now, std::size_t limit);
+
+  using Answer = std::expected<void, Error>;
+  Answer cancel(Run& run, std::string_view why, Time now);
+  Answer pause(Run& run, Time now);
+  Answer resume(Run& run, Time now);
+  Answer signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now);
+  Answer retry_failed(Run& run, Time now);
+
+  // Starts ready work, first those of high priority: as much as the limits allow and `capacity` gives for each executor.
+  void dispatch(const std::function<std::size_t(std::uint32_t executor_number)>& capacity, std::size_t limit, Time now);
+
+  // ---- recovery, and coming and going ----
+  Run* find(std::uint64_t number) const noexcept { return runs_.find(number); }
+  Run& add(std::uint64_t number) { return runs_.add(number); }  // empty, to be filled by decode_state() or replay()
+  // Applies events from the journal to a run that is not live. False: they do not fit.
+  bool replay(Run& run, std::string_view chunk, std::uint64_t first_sequence);
+  // Takes its place in queues and wheel. Attempts that were running are lost, and decided like failures.
+  void adopt(Run& run, Time now);
+  // When this run will have something to do, if it has nothing to do now; INT64_MAX = only when somebody signals or resumes it.
+  // std::nullopt: it is busy, or too large to come and go.
+  std::optional<Time> idle_until(const Run& run) const;
+  bool is_backlog(const Run& run) const;  // nothing but work that waits for a thread
+  void forget(Run& run);                  // leaves memory; must not be touched
+
+  // ---- what there is to see ----
+  Effects& effects() noexcept { return effects_; }
+  const Counters& counters() const noexcept { return counters_; }
+  std::optional<Time> next_due() const { return wheel_.next_expiry(); }
+  std::size_t timers() const noexcept { return wheel_.size(); }
+  std::size_t resident() const noexcept { return runs_.size(); }
+  bool has_ready() const noexcept { return counters_.ready > 0; }
+  template <class F>
+  void for_each_run(F&& visit) const {
+    runs_.for_each(visit);
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t run;
+    std::uint32_t step;
+    std::uint32_t item;  // or untouched_items
+  };
+  struct Queue {
+    std::string handler;
+    bool open = false;
+    std::uint32_t executor_number = 0;
+    std::uint32_t limit = 0;
+    std::uint32_t running = 0;
+    std::size_t size = 0;
+    std::array<std::deque<Entry>, priorities> levels;
+  };
+
+  // apply.cpp: the only functions that change the state of a run
+  void apply(Run& run, const event::Record& record);
+  void apply_submitted(Run& run, const event::Record& record);
+  void apply_started(Run& run, const event::Record& record);
+  void apply_completed(Run& run, const event::Record& record);
+  void apply_failed(Run& run, const event::Record& record);
+  void apply_retrying(Run& run, const event::Record& record);
+  void apply_prepared(Run& run, const event::Record& record);
+  void apply_interrupted(Run& run, const event::Record& record);
+  void apply_cancel(Run& run, const event::Record& record);
+  void apply_resumed(Run& run, const event::Record& record);
+  void apply_revisited(Run& run, const event::Record& record);
+  void apply_reopened(Run& run, const event::Record& record);
+  void end_step(Run& run, std::uint32_t step, StepStatus status);
+  void activate(Run& run, std::uint32_t step, Time time);
+  void deactivate(Run& run, std::uint32_t step);
+  void release_dependants(Run& run, std::uint32_t step, Time time);
+  void item_stopped_running(Run& run, std::uint32_t step, Item& item);
+  void check_step_end(Run& run, std::uint32_t step, Time time);
+
+  // queues.cpp: places in queues and wheel, which follow from the state
+  std::uint32_t queue_named(std::string_view handler);
+  void index_run(Run& run, Time now);
+  void index_step(Run& run, std::uint32_t step, Time now);
+  void index_item(Run& run, std::uint32_t step, std::uint32_t index, Item& item, Time now);
+  void enqueue(Run& run, std::uint32_t step, std::uint32_t item);
+  void enqueue_untouched(Run& run, std::uint32_t step);
+  void refill(Run& run, std::uint32_t step);
+  void take_timers(Run& run);
+  void disarm(TimerWheel::Handle& handle);
+  bool start_next(Queue& queue, std::size_t level, Time now);
+  bool start(Run& run, std::uint32_t step, std::uint32_t item, Time now);
+
+  // handle.cpp
+  void emit(Run& run, event::Record& record, Time now);
+  void fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost, Time now);
+  void retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure,
+                        const Decision& decision, bool lost, Time now);
+  void give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time now);
+  void fire(const TimerWheel::Timer& timer, Time now);
+  void fire_step(Run& run, std::uint32_t step, Time now);
+  void request_cancel(Run& run, std::string_view why, StopReason reason, Time now);
+  void deliver_signals(Run& run, Time now);
+  void settle(Run& run, Time now);
+  void settle_failed_step(Run& run, std::uint32_t step, Time now);
+  void mark_dependants(Run& run, std::uint32_t step, EventType type, Time now);
+  bool may_revisit(const Run& run, std::uint32_t target) const;
+  void lose_running_attempts(Run& run, Time now);
+  Item* running_item(const AttemptId& id, Run*& run);
+
+  std::vector<std::unique_ptr<NumberedPlan>> plans_;  // by number; numbers are small
+  std::vector<Queue> queues_;
+  std::map<std::string, std::uint32_t, std::less<>> queue_numbers_;
+  RunTable runs_;
+  TimerWheel wheel_;
+  Random random_;
+  Effects effects_;
+  Counters counters_;
+  std::size_t rotation_ = 0;  // which queue is asked first
+  std::vector<TimerWheel::Timer> fired_;
+};
+
+// Is this step no longer worth going on with, because more of its items failed than it tolerates?
+bool is_doomed(const Run& run, std::uint32_t step);
+// The count the run's breaker would have after this failure; 0 = it does not count such failures.
+std::uint32_t breaker_count(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure);
+// All steps that cannot be done before `step` is, itself included, in order.
+std::vector<std::uint32_t> steps_from(const Plan& plan, std::uint32_t step);
+
+}  // namespace reprise::core

@@ -1,0 +1,506 @@
+// What each input means: decisions, the events that record them, and the effects that follow.
+#include <algorithm>
+#include <utility>
+
+#include <reprise/classify.hpp>
+
+#include "core/core.hpp"
+#include "event/codec.hpp"
+
+namespace reprise::core {
+
+using event::Record;
+
+namespace {
+
+Core::Answer refuse(std::string message) { return std::unexpected{Error{ErrorCode::invalid, std::move(message)}}; }
+
+Duration since(Time start, Time now) { return Duration{std::max<std::int64_t>(0, now - start)}; }
+
+// The policy's clock for this item: from its creation or from its first start; pauses have moved both.
+Duration elapsed_of(const StepState& state, const Item& item, const Policy& policy, Time now) {
+  if (policy.elapsed_from == ElapsedFrom::first_start) return item.first_started > 0 ? since(item.first_started, now) : Duration{0};
+  return since(state.activated, now);
+}
+
+Failure lost_attempt() {
+  return {.type = "WorkerLost",
+          .message = "the engine ended while the attempt was running",
+          .failure_class = FailureClass::transient,
+          .kind = FailureKind::worker_lost};
+}
+
+}  // namespace
+
+void Core::emit(Run& run, Record& record, Time now) {
+  record.time = std::max(now, run.last_time);  // the wall clock may have been set back; the story of a run never goes back
+  record.sequence = run.sequence + 1;
+  if (run.events.empty()) {
+    event::put_chunk_header(run.events, run.last_time);
+    run.events_first = record.sequence;
+    run.framed = run.events.size();
+    run.framed_sequence = run.sequence;
+    run.framed_time = run.last_time;
+  }
+  event::put_event(run.events, record, run.last_time);
+  ++counters_.events;
+  run.leaving_with = 0;
+  if (!run.touched) {
+    run.touched = true;
+    effects_.touched.push_back(&run);
+  }
+  apply(run, record);
+}
+
+Run& Core::submit(const Submission& submission, Time now) {
+  Run& run = runs_.add(submission.run);
+  run.live = !submission.asleep;
+  run.last_time = now;
+  Record record{.type = EventType::submitted,
+                .due = submission.due > now ? submission.due : 0,
+                .plan = submission.plan->number,
+                .priority = submission.priority,
+                .items = submission.items,
+                .text = submission.key,
+                .payload = submission.input};
+  emit(run, record, now);
+  const std::int64_t deadline = run.plan->plan->deadline;
+  if (deadline > 0 && run.live) run.deadline_timer = wheel_.arm(run.created + deadline, {run.number, whole_run, 0});
+  ++counters_.accepted;
+  settle(run, now);
+  return run;
+}
+
+// The item whose running attempt has this token; nullptr: there is none (any more).
+Item* Core::running_item(const AttemptId& id, Run*& run) {
+  run = runs_.find(id.run);
+  if (run != nullptr && run->live && run->steps != nullptr && id.step < run->step_count()) {
+    StepState& state = run->steps[id.step];
+    if (state.touched(id.item) != nullptr) {
+      Item& item = state.item(id.item);
+      if (item.status == ItemStatus::running && item.token == id.token) return &item;
+    }
+  }
+  ++counters_.late;
+  return nullptr;
+}
+
+bool Core::succeeded(const AttemptId& id, const event::PayloadView& output, Time now) {
+  Run* run = nullptr;
+  const Item* const item = running_item(id, run);
+  if (item == nullptr) return false;
+  Record record{.type = EventType::completed, .step = id.step, .item = id.item, .attempt = item->attempt, .payload = output};
+  emit(*run, record, now);
+  refill(*run, id.step);
+  settle(*run, now);
+  return true;
+}
+
+bool Core::failed(const AttemptId& id, const Failure& failure, Time now) {
+  Run* run = nullptr;
+  if (running_item(id, run) == nullptr) return false;
+  fail_attempt(*run, id.step, id.item, failure, false, now);
+  refill(*run, id.step);
+  settle(*run, now);
+  return true;
+}
+
+bool Core::interrupted(const AttemptId& id, Time now) {
+  Run* run = nullptr;
+  const Item* const item = running_item(id, run);
+  if (item == nullptr) return false;
+  Record record{.type = EventType::interrupted, .step = id.step, .item = id.item, .attempt = item->attempt};
+  emit(*run, record, now);
+  settle(*run, now);
+  return true;
+}
+
+void Core::progressed(const AttemptId& id, std::string_view text, Time now) {
+  Run* run = nullptr;
+  const Item* const item = running_item(id, run);
+  if (item == nullptr) return;
+  Record record{.type = EventType::progress, .step = id.step, .item = id.item, .attempt = item->attempt, .text = text};
+  emit(*run, record, now);
+}
+
+void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost, Time now) {
+  const StepPlan& plan = run.step_plan(step);
+  const StepState& state = run.steps[step];
+  const Item& item = *state.touched(index);
+  History history{.attempt = std::max<std::uint64_t>(item.attempt, 1),
+                  .elapsed = elapsed_of(state, item, plan.policy, now),
+                  .canceled = run.cancel_requested};
+  if (item.trouble != nullptr) {
+    history.waited = Duration{item.trouble->waited};
+    history.previous_delay = Duration{item.trouble->previous_delay};
+  }
+  if (plan.breaker_limit > 0) {
+    Evidence evidence = evidence_of(failure);
+    evidence.types = plan.policy.types;
+    const std::uint32_t count = breaker_count(run, step, classify(evidence).failure_class, failure);
+    history.circuit_open = count >= plan.breaker_limit;
+  }
+  retry_or_give_up(run, step, index, failure, decide(plan.policy, history, failure, random_), lost, now);
+}
+
+void Core::retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure,
+                            const Decision& decision, bool lost, Time now) {
+  const std::uint32_t attempt = run.steps[step].touched(index)->attempt;
+  Record failed{.type = EventType::failed,
+                .step = step,
+                .item = index,
+                .attempt = attempt,
+                .will_retry = decision.retry,
+                .lost = lost,
+                .reason = decision.reason,
+                .rule = decision.rule,
+                .failure_class = decision.failure_class,
+                .failure = &failure};
+  if (decision.reason == StopReason::circuit_open) {
+    Record opened{.type = EventType::circuit_opened,
+                  .step = step,
+                  .item = index,
+                  .attempt = attempt,
+                  .fingerprint = fingerprint(*run.step_plan(step).name, decision.failure_class, failure.message, failure.exit_code)};
+    emit(run, opened, now);
+  }
+  emit(run, failed, now);
+  if (decision.retry) {
+    ++counters_.retries;
+    const std::int64_t delay = decision.delay.count();
+    Record retrying{.type = EventType::retrying,
+                    .step = step,
+                    .item = index,
+                    .attempt = attempt + 1,
+                    .floored = decision.floored,
+                    .rule = decision.rule,
+                    .delay = delay,
+                    .nominal = decision.range.nominal.count(),
+                    .delay_min = decision.range.min.count(),
+                    .delay_max = decision.range.max.count(),
+                    .due = failed.time > INT64_MAX - delay ? INT64_MAX : failed.time + delay};
+    emit(run, retrying, now);
+  } else if (run.step_plan(step).on_failure == OnFailure::dead_letter && decision.reason != StopReason::canceled) {
+    Record letter{.type = EventType::dead_lettered, .step = step, .item = index, .attempt = attempt};
+    emit(run, letter, now);
+  }
+}
+
+// The wait is over, but so is the time: the timer, a pause or a queue was late.
+void Core::give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
+  const Item& item = *run.steps[step].touched(index);
+  const Failure failure = item.trouble != nullptr ? item.trouble->failure : Failure{};
+  retry_or_give_up(run, step, index, failure,
+                   {.reason = StopReason::deadline, .failure_class = failure.failure_class.value_or(FailureClass::transient)},
+                   false, now);
+  refill(run, step);
+  settle(run, now);
+}
+
+bool Core::start(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
+  StepState& state = run.steps[step];
+  const Policy& policy = run.step_plan(step).policy;
+  const Item* const item = state.touched(index);
+  const std::uint32_t attempt = (item != nullptr ? item->attempt : 0) + 1;
+  if (attempt > 1 && policy.max_elapsed && elapsed_of(state, *item, policy, now) >= *policy.max_elapsed) {
+    give_up_late(run, step, index, now);
+    return false;
+  }
+  Record record{.type = EventType::started, .step = step, .item = index, .attempt = attempt};
+  emit(run, record, now);
+  ++counters_.attempts;
+  effects_.starts.push_back({{run.number, step, index, static_cast<std::uint32_t>(record.sequence)}, attempt, &run});
+  return true;
+}
+
+void Core::prepared(std::uint64_t number, std::uint32_t step, std::uint32_t items, Time now) {
+  Run* const run = runs_.find(number);
+  if (run == nullptr || !run->live || run->steps[step].status != StepStatus::preparing) return;
+  const Item* const list = run->steps[run->step_plan(step).list_step].touched(0);
+  const Payload elements = list != nullptr && list->output != nullptr ? *list->output : Payload{};
+  Record record{.type = EventType::prepared, .step = step, .items = items, .payload = elements.view()};
+  emit(*run, record, now);
+  settle(*run, now);
+}
+
+void Core::prepare_failed(std::uint64_t number, std::uint32_t step, const Failure& failure, Time now) {
+  Run* const run = runs_.find(number);
+  if (run == nullptr || !run->live || run->steps[step].status != StepStatus::preparing) return;
+  Record record{.type = EventType::failed,
+                .step = step,
+                .precondition = true,
+                .reason = StopReason::permanent,
+                .failure_class = failure.failure_class.value_or(FailureClass::deterministic),
+                .failure = &failure};
+  emit(*run, record, now);
+  settle(*run, now);
+}
+
+// ---- time ----------------------------------------
+
+bool Core::due(Time now, std::size_t limit) {
+  fired_.clear();
+  wheel_.expire(now, limit, fired_);
+  for (const TimerWheel::Timer& timer : fired_) fire(timer, now);
+  return fired_.size() == limit;
+}
+
+void Core::fire(const TimerWheel::Timer& timer, Time now) {
+  Run* const run = runs_.find(timer.run);
+  if (run == nullptr || !run->live) return;
+  if (timer.step == whole_run) {
+    run->deadline_timer = TimerWheel::none;
+    if (run->has_ended() || run->cancel_requested) return;
+    request_cancel(*run, "deadline", StopReason::deadline, now);
+    settle(*run, now);
+    return;
+  }
+  if (timer.item == untouched_items) {
+    run->steps[timer.step].timer = TimerWheel::none;
+    fire_step(*run, timer.step, now);
+    return;
+  }
+  Item& item = run->steps[timer.step].item(timer.item);
+  item.timer = TimerWheel::none;
+  if (item.status == ItemStatus::waiting) index_item(*run, timer.step, timer.item, item, now);
+}
+
+void Core::fire_step(Run& run, std::uint32_t step, Time now) {
+  const StepPlan& plan = run.step_plan(step);
+  if (plan.verb == Verb::call) {
+    index_step(run, step, now);
+    return;
+  }
+  if (run.steps[step].status != StepStatus::active || run.steps[step].next > 0) return;
+  if (plan.verb == Verb::wait) {
+    Record record{.type = EventType::completed, .step = step};
+    emit(run, record, now);
+  } else {
+    const Failure failure{.type = "TimeoutError",
+                          .message = "no signal \"" + plan.signal + "\" came in time",
+                          .failure_class = FailureClass::transient,
+                          .kind = FailureKind::timeout};
+    Record record{.type = EventType::failed,
+                  .step = step,
+                  .reason = StopReason::deadline,
+                  .failure_class = FailureClass::transient,
+                  .failure = &failure};
+    emit(run, record, now);
+  }
+  settle(run, now);
+}
+
+// ---- what operators ask for ----------------------------------------
+
+Core::Answer Core::cancel(Run& run, std::string_view why, Time now) {
+  if (run.has_ended()) return refuse("the run has ended (" + std::string{name_of(run.status)} + "): there is nothing to cancel");
+  if (run.cancel_requested) return {};
+  request_cancel(run, why, StopReason::canceled, now);
+  settle(run, now);
+  return {};
+}
+
+void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Time now) {
+  Record record{.type = EventType::cancel_requested, .reason = reason, .text = why};
+  emit(run, record, now);
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> waiting;
+    run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
+      if (item.status == ItemStatus::running) effects_.cancels.push_back({run.number, step, index, item.token});
+      if (item.status == ItemStatus::waiting) waiting.emplace_back(index, item.attempt);
+    });
+    for (const auto& [index, attempt] : waiting) {
+      Record interrupted{.type = EventType::interrupted, .step = step, .item = index, .attempt = attempt};
+      emit(run, interrupted, now);
+    }
+  }
+}
+
+Core::Answer Core::pause(Run& run, Time now) {
+  if (run.has_ended()) return refuse("the run has ended (" + std::string{name_of(run.status)} + "): there is nothing to pause");
+  if (run.cancel_requested) return refuse("the run is being cancelled");
+  if (run.paused_at != 0) return {};
+  Record record{.type = EventType::paused};
+  emit(run, record, now);
+  return {};
+}
+
+Core::Answer Core::resume(Run& run, Time now) {
+  if (run.status == RunStatus::canceled) {
+    Record record{.type = EventType::reopened};
+    emit(run, record, now);
+    settle(run, now);
+    return {};
+  }
+  if (run.has_ended()) return refuse("the run has ended (" + std::string{name_of(run.status)} + "); retry_failed tries again what failed");
+  if (run.paused_at == 0) return {};
+  Record record{.type = EventType::resumed};
+  emit(run, record, now);
+  settle(run, now);
+  return {};
+}
+
+Core::Answer Core::signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now) {
+  constexpr std::size_t signals_max = 1024;
+  if (run.has_ended()) return refuse("the run has ended (" + std::string{name_of(run.status)} + ")");
+  if (run.extra != nullptr && run.extra->signals.size() >= signals_max) {
+    return std::unexpected{Error{ErrorCode::full, "1,024 signals wait in this run already"}};
+  }
+  Record record{.type = EventType::signaled, .text = name, .payload = payload};
+  emit(run, record, now);
+  settle(run, now);
+  return {};
+}
+
+Core::Answer Core::retry_failed(Run& run, Time now) {
+  std::uint64_t failed = 0;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) failed += run.steps[step].failed;
+  if (!run.has_ended()) return refuse("the run has not ended yet");
+  if (failed == 0) return refuse("nothing in this run has failed");
+  Record record{.type = EventType::reopened};
+  emit(run, record, now);
+  settle(run, now);
+  return {};
+}
+
+// ---- what follows ----------------------------------------
+
+void Core::deliver_signals(Run& run, Time now) {
+  if (run.extra == nullptr || run.extra->signals.empty() || run.paused_at != 0 || run.cancel_requested) return;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    const StepPlan& plan = run.step_plan(step);
+    if (plan.verb != Verb::signal || run.steps[step].status != StepStatus::active) continue;
+    const auto found = std::ranges::find(run.extra->signals, plan.signal, &Signal::name);
+    if (found == run.extra->signals.end()) continue;
+    const Payload payload = found->payload;
+    Record record{.type = EventType::completed, .step = step, .payload = payload.view()};
+    emit(run, record, now);
+  }
+}
+
+// Draws the conclusions of what has just been applied, until there are none left.
+void Core::settle(Run& run, Time now) {
+  if (run.has_ended()) return;
+  deliver_signals(run, now);
+  while (!run.finished.empty()) {
+    const std::uint32_t step = run.finished.back();
+    run.finished.pop_back();
+    if (run.steps[step].status == StepStatus::failed) settle_failed_step(run, step, now);
+    deliver_signals(run, now);
+  }
+  Record ended{.type = EventType::ended};
+  if (run.open_steps == 0) {
+    ended.status = RunStatus::succeeded;
+    for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+      const StepStatus status = run.steps[step].status;
+      const OnFailure rule = run.step_plan(step).on_failure;
+      const bool decisive = rule == OnFailure::fail || rule == OnFailure::revisit;
+      if (status == StepStatus::unreachable || (status == StepStatus::failed && decisive)) ended.status = RunStatus::failed;
+      if (status == StepStatus::failed && rule == OnFailure::revisit) ended.reason = StopReason::max_visits;
+    }
+    ++(ended.status == RunStatus::succeeded ? counters_.succeeded : counters_.failed);
+  } else if (run.cancel_requested && run.running == 0) {
+    ended.status = RunStatus::canceled;
+    ended.reason = run.reason;
+    ++counters_.canceled;
+  } else {
+    return;
+  }
+  emit(run, ended, now);
+}
+
+void Core::settle_failed_step(Run& run, std::uint32_t step, Time now) {
+  const StepPlan& plan = run.step_plan(step);
+  switch (plan.on_failure) {
+    case OnFailure::proceed:
+    case OnFailure::dead_letter: return;
+    case OnFailure::skip: return mark_dependants(run, step, EventType::skipped, now);
+    case OnFailure::fail: return mark_dependants(run, step, EventType::unreachable, now);
+    case OnFailure::revisit: break;
+  }
+  if (run.cancel_requested || !may_revisit(run, plan.revisit)) {
+    return mark_dependants(run, step, EventType::unreachable, now);
+  }
+  for (const std::uint32_t again : steps_from(*run.plan->plan, plan.revisit)) {
+    run.steps[again].for_each_item([&](std::uint32_t index, Item& item) {
+      if (item.status == ItemStatus::running) effects_.cancels.push_back({run.number, again, index, item.token});
+    });
+  }
+  Record record{.type = EventType::revisited, .step = plan.revisit, .from_step = step};
+  emit(run, record, now);
+}
+
+bool Core::may_revisit(const Run& run, std::uint32_t target) const {
+  return std::ranges::all_of(steps_from(*run.plan->plan, target), [&](std::uint32_t step) {
+    return run.steps[step].visits < run.step_plan(step).max_visits;
+  });
+}
+
+void Core::mark_dependants(Run& run, std::uint32_t step, EventType type, Time now) {
+  for (const std::uint32_t dependant : steps_from(*run.plan->plan, step)) {
+    if (run.steps[dependant].status != StepStatus::pending) continue;
+    Record record{.type = type, .step = dependant};
+    emit(run, record, now);
+  }
+}
+
+// ---- recovery ----------------------------------------
+
+bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence) {
+  event::ChunkReader reader{chunk, first_sequence};
+  Record record;
+  bool fresh = false;
+  const std::uint32_t before = run.sequence;
+  const Time time_before = run.last_time;
+  while (reader.next(record)) {
+    if (record.sequence <= run.sequence) continue;  // the image has it already
+    if (record.sequence != run.sequence + 1) return false;
+    const bool is_first = record.type == EventType::submitted;
+    if (is_first != (run.sequence == 0) || (is_first && plan(record.plan) == nullptr)) return false;
+    if (!is_first && (run.steps == nullptr || record.step >= run.step_count())) return false;
+    if (run.events.empty()) {
+      event::put_chunk_header(run.events, is_first ? record.time : time_before);
+      run.events_first = before + 1;
+      if (is_first) run.last_time = record.time;
+    }
+    event::put_event(run.events, record, run.last_time);
+    apply(run, record);
+    run.finished.clear();
+    fresh = true;
+  }
+  if (fresh) {
+    run.framed = run.events.size();
+    run.framed_sequence = run.sequence;
+    run.framed_time = run.last_time;
+  }
+  return reader.ok();
+}
+
+void Core::adopt(Run& run, Time now) {
+  run.live = true;
+  run.running = 0;
+  if (run.has_ended()) return;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    run.running += run.steps[step].running;
+    queues_[run.plan->queues[step]].running += run.steps[step].running;
+    counters_.running += run.steps[step].running;
+  }
+  if (run.running > 0) lose_running_attempts(run, now);
+  index_run(run, now);
+  settle(run, now);
+}
+
+void Core::lose_running_attempts(Run& run, Time now) {
+  Record recovered{.type = EventType::recovered};
+  emit(run, recovered, now);
+  const Failure failure = lost_attempt();
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    std::vector<std::uint32_t> lost;
+    run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
+      if (item.status == ItemStatus::running) lost.push_back(index);
+    });
+    for (const std::uint32_t index : lost) fail_attempt(run, step, index, failure, true, now);
+  }
+}
+
+}  // namespace reprise::core

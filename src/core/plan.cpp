@@ -1,0 +1,217 @@
+// Plans as bytes and back, policies included: what a run was submitted with is what it keeps, whatever the program says later.
+#include "core/plan.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "event/codec.hpp"
+
+namespace reprise::core {
+
+using event::ByteReader;
+using event::put_bytes;
+using event::put_signed;
+using event::put_varint;
+
+namespace {
+
+constexpr std::uint8_t plan_version = 1;
+
+void put_byte(std::string& out, unsigned value) { out.push_back(static_cast<char>(value)); }
+
+void put_optional(std::string& out, const std::optional<Duration>& value) {
+  put_byte(out, value ? 1 : 0);
+  if (value) put_signed(out, value->count());
+}
+
+std::optional<Duration> read_optional(ByteReader& in) {
+  if (in.byte() == 0) return std::nullopt;
+  return Duration{in.signed_varint()};
+}
+
+void put_double(std::string& out, double value) { put_varint(out, std::bit_cast<std::uint64_t>(value)); }
+double read_double(ByteReader& in) { return std::bit_cast<double>(in.varint()); }
+
+void put_rules(std::string& out, const std::optional<FailureRules>& rules) {
+  put_byte(out, rules ? 1 : 0);
+  if (!rules) return;
+  put_varint(out, rules->size());
+  for (const FailureRule& rule : *rules) {
+    put_byte(out, static_cast<unsigned>(rule.what));
+    put_bytes(out, rule.text);
+    put_signed(out, rule.low);
+    put_signed(out, rule.high);
+  }
+}
+
+FailureRule read_rule(ByteReader& in, const PatternCompiler& compile) {
+  FailureRule rule;
+  rule.what = static_cast<FailureRule::What>(in.byte());
+  rule.text = in.bytes();
+  rule.low = static_cast<int>(in.signed_varint());
+  rule.high = static_cast<int>(in.signed_varint());
+  if (rule.what > FailureRule::What::category) in.fail();
+  if (rule.what == FailureRule::What::message && in.ok()) {
+    std::string_view expression = rule.text;
+    if (expression.size() >= 2) expression = expression.substr(1, expression.size() - 2);  // between the slashes
+    rule.pattern = compile(expression);
+    if (rule.pattern == nullptr) in.fail();
+  }
+  return rule;
+}
+
+std::optional<FailureRules> read_rules(ByteReader& in, const PatternCompiler& compile) {
+  if (in.byte() == 0) return std::nullopt;
+  FailureRules rules;
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) rules.push_back(read_rule(in, compile));
+  return rules;
+}
+
+void put_policy(std::string& out, const Policy& policy) {
+  put_byte(out, policy.max_attempts ? 1 : 0);
+  if (policy.max_attempts) put_varint(out, *policy.max_attempts);
+  put_optional(out, policy.max_elapsed);
+  put_byte(out, static_cast<unsigned>(policy.elapsed_from));
+  put_optional(out, policy.attempt_timeout);
+  put_optional(out, policy.retry_budget);
+  put_byte(out, static_cast<unsigned>(policy.backoff));
+  put_signed(out, policy.initial.count());
+  put_optional(out, policy.increment);
+  put_double(out, policy.factor);
+  put_varint(out, policy.delays.size());
+  for (const Duration delay : policy.delays) put_signed(out, delay.count());
+  put_optional(out, policy.max);
+  put_byte(out, static_cast<unsigned>(policy.jitter));
+  put_double(out, policy.jitter_ratio);
+  put_byte(out, policy.honor_retry_after ? 1 : 0);
+  put_rules(out, policy.only_on);
+  put_rules(out, policy.never_on);
+  put_byte(out, static_cast<unsigned>(policy.match));
+  put_byte(out, policy.stops_on_class ? 1 : 0);
+  put_byte(out, policy.needs_verdict ? 1 : 0);
+  put_varint(out, policy.parallelism);
+}
+
+template <class Enum>
+Enum read_enum(ByteReader& in, Enum last) {
+  const std::uint8_t value = in.byte();
+  if (value > static_cast<std::uint8_t>(last)) in.fail();
+  return static_cast<Enum>(value);
+}
+
+Policy read_policy(ByteReader& in, const PatternCompiler& compile, const TypeTree* types) {
+  Policy policy;
+  policy.max_attempts.reset();
+  if (in.byte() != 0) policy.max_attempts = in.varint();
+  policy.max_elapsed = read_optional(in);
+  policy.elapsed_from = read_enum(in, ElapsedFrom::first_start);
+  policy.attempt_timeout = read_optional(in);
+  policy.retry_budget = read_optional(in);
+  policy.backoff = read_enum(in, Backoff::decorrelated);
+  policy.initial = Duration{in.signed_varint()};
+  policy.increment = read_optional(in);
+  policy.factor = read_double(in);
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) policy.delays.emplace_back(in.signed_varint());
+  policy.max = read_optional(in);
+  policy.jitter = read_enum(in, Jitter::ratio);
+  policy.jitter_ratio = read_double(in);
+  policy.honor_retry_after = in.byte() != 0;
+  policy.only_on = read_rules(in, compile);
+  policy.never_on = read_rules(in, compile);
+  policy.match = read_enum(in, Matching::exact);
+  policy.stops_on_class = in.byte() != 0;
+  policy.needs_verdict = in.byte() != 0;
+  policy.parallelism = in.varint32();
+  policy.types = types;
+  return policy;
+}
+
+void put_step(std::string& out, const StepPlan& step) {
+  put_bytes(out, *step.name);
+  put_byte(out, static_cast<unsigned>(step.verb));
+  put_bytes(out, step.handler);
+  put_bytes(out, step.signal);
+  put_signed(out, step.wait);
+  put_varint(out, step.needs.size());
+  for (const std::uint32_t need : step.needs) put_varint(out, need);
+  put_byte(out, step.for_each ? 1 : 0);
+  put_varint(out, step.list_step);
+  put_varint(out, step.max_parallel);
+  put_varint(out, step.tolerate);
+  put_byte(out, static_cast<unsigned>(step.on_failure));
+  put_varint(out, step.revisit);
+  put_varint(out, step.max_visits);
+  put_varint(out, step.breaker_limit);
+  put_byte(out, step.breaker_classes);
+  put_byte(out, static_cast<unsigned>(step.level));
+  put_policy(out, step.policy);
+}
+
+StepPlan read_step(ByteReader& in, const PatternCompiler& compile, const TypeTree* types) {
+  StepPlan step;
+  step.name = std::make_shared<const std::string>(in.bytes());
+  step.verb = read_enum(in, Verb::signal);
+  step.handler = in.bytes();
+  step.signal = in.bytes();
+  step.wait = in.signed_varint();
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) step.needs.push_back(in.varint32());
+  step.for_each = in.byte() != 0;
+  step.list_step = in.varint32();
+  step.max_parallel = in.varint32();
+  step.tolerate = in.varint32();
+  step.on_failure = read_enum(in, OnFailure::revisit);
+  step.revisit = in.varint32();
+  step.max_visits = in.varint32();
+  step.breaker_limit = in.varint32();
+  step.breaker_classes = in.byte();
+  step.level = read_enum(in, PolicyLevel::built_in);
+  step.policy = read_policy(in, compile, types);
+  return step;
+}
+
+bool refers_to_steps_that_exist(const Plan& plan) {
+  const auto exists = [&](std::uint32_t step) { return step < plan.steps.size(); };
+  return std::ranges::all_of(plan.steps, [&](const StepPlan& step) {
+    return std::ranges::all_of(step.needs, exists) && exists(step.list_step) && exists(step.revisit);
+  });
+}
+
+}  // namespace
+
+void Plan::connect() {
+  for (StepPlan& step : steps) step.dependants.clear();
+  for (std::uint32_t index = 0; index < steps.size(); ++index) {
+    for (const std::uint32_t need : steps[index].needs) steps[need].dependants.push_back(index);
+  }
+}
+
+std::string encode_plan(const Plan& plan) {
+  std::string out;
+  put_byte(out, plan_version);
+  put_bytes(out, plan.name);
+  put_signed(out, plan.deadline);
+  put_varint(out, plan.max_parallel);
+  put_varint(out, plan.steps.size());
+  for (const StepPlan& step : plan.steps) put_step(out, step);
+  return out;
+}
+
+std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternCompiler& compile, const TypeTree* types) {
+  ByteReader in{bytes};
+  const std::uint8_t version = in.byte();
+  if (version > plan_version) {
+    return std::unexpected{Error{ErrorCode::store_newer, "a plan was written by a newer version of Reprise"}};
+  }
+  Plan plan;
+  plan.name = in.bytes();
+  plan.deadline = in.signed_varint();
+  plan.max_parallel = in.varint32();
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) plan.steps.push_back(read_step(in, compile, types));
+  if (!in.ok() || plan.steps.empty() || !refers_to_steps_that_exist(plan)) {
+    return std::unexpected{Error{ErrorCode::store_damaged, "a stored plan cannot be read"}};
+  }
+  plan.connect();
+  return plan;
+}
+
+}  // namespace reprise::core

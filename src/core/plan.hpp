@@ -1,0 +1,60 @@
+// What a run is going to do: its steps, what each needs, and the policy that was resolved for it. Immutable once made.
+//
+// A task is a plan with one step. Plans are stored once; runs refer to them by number, so a run keeps the plan it was submitted with.
+// Thread safety: immutable, shared freely.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <reprise/engine.hpp>
+#include <reprise/error.hpp>
+#include <reprise/policy.hpp>
+
+namespace reprise::core {
+
+enum class Verb : std::uint8_t { call, wait, signal };
+
+struct StepPlan {
+  std::shared_ptr<const std::string> name;  // shared with the jobs
+  Verb verb = Verb::call;
+  std::string handler = {};  // call: whose queue it goes to
+  std::string signal = {};
+  std::int64_t wait = 0;     // wait: how long. signal: how long at most, 0 = for ever
+  std::vector<std::uint32_t> needs = {};
+  std::vector<std::uint32_t> dependants = {};  // worked out
+  bool for_each = false;
+  std::uint32_t list_step = 0;     // for_each: whose output is the list
+  std::uint32_t max_parallel = 0;  // 0 = no limit
+  std::uint32_t tolerate = 0;
+  OnFailure on_failure = OnFailure::fail;
+  std::uint32_t revisit = 0;
+  std::uint32_t max_visits = 10;
+  std::uint32_t breaker_limit = 0;   // 0 = no breaker
+  std::uint8_t breaker_classes = 0;  // bit n: FailureClass n is counted
+  PolicyLevel level = PolicyLevel::built_in;
+  Policy policy = {};
+};
+
+struct Plan {
+  std::string name;  // of the handler or flow
+  std::vector<StepPlan> steps;
+  std::int64_t deadline = 0;       // of the run; 0 = none
+  std::uint32_t max_parallel = 0;  // 0 = no limit
+
+  void connect();  // works out the dependants
+};
+
+// What compiles the pattern of a /regex/ rule; std::nullptr when it cannot.
+using PatternCompiler = std::function<std::shared_ptr<const MessagePattern>(std::string_view)>;
+
+// The stored form: equal plans give equal bytes. Reading a newer form is refused; unreadable bytes are `store_damaged`.
+std::string encode_plan(const Plan& plan);
+std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternCompiler& compile, const TypeTree* types);
+
+}  // namespace reprise::core

@@ -1,0 +1,222 @@
+// Where work stands while it waits: ready queues and the timer wheel. All of it follows from the state of the runs.
+//
+// Entries of queues are hints: whoever takes one out looks at the state before starting anything, so an entry that is out of date is
+// dropped there instead of being searched for when things change.
+#include <algorithm>
+
+#include "core/core.hpp"
+
+namespace reprise::core {
+
+const NumberedPlan* Core::add_plan(std::uint32_t number, std::shared_ptr<const Plan> plan) {
+  if (plans_.size() <= number) plans_.resize(number + 1);
+  if (plans_[number] != nullptr) return plans_[number].get();
+  auto numbered = std::make_unique<NumberedPlan>();
+  numbered->number = number;
+  for (const StepPlan& step : plan->steps) numbered->queues.push_back(queue_named(step.handler));
+  numbered->plan = std::move(plan);
+  plans_[number] = std::move(numbered);
+  return plans_[number].get();
+}
+
+const NumberedPlan* Core::plan(std::uint32_t number) const {
+  return number < plans_.size() ? plans_[number].get() : nullptr;
+}
+
+std::uint32_t Core::queue_named(std::string_view handler) {
+  const auto found = queue_numbers_.find(handler);
+  if (found != queue_numbers_.end()) return found->second;
+  const auto number = static_cast<std::uint32_t>(queues_.size());
+  queues_.emplace_back().handler = handler;
+  queue_numbers_.emplace(handler, number);
+  return number;
+}
+
+void Core::open_queue(std::string_view handler, std::uint32_t executor_number, std::uint32_t limit) {
+  Queue& queue = queues_[queue_named(handler)];
+  queue.open = true;
+  queue.executor_number = executor_number;
+  queue.limit = limit;
+}
+
+void Core::disarm(TimerWheel::Handle& handle) {
+  if (handle == TimerWheel::none) return;
+  wheel_.cancel(handle);
+  handle = TimerWheel::none;
+}
+
+void Core::take_timers(Run& run) {
+  disarm(run.deadline_timer);
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    disarm(run.steps[step].timer);
+    run.steps[step].for_each_item([&](std::uint32_t, Item& item) { disarm(item.timer); });
+  }
+}
+
+void Core::index_run(Run& run, Time now) {
+  const std::int64_t deadline = run.plan->plan->deadline;
+  if (deadline > 0 && run.deadline_timer == TimerWheel::none && !run.cancel_requested) {
+    run.deadline_timer = wheel_.arm(run.created + run.paused_total + deadline, {run.number, whole_run, 0});
+  }
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) index_step(run, step, now);
+}
+
+void Core::index_step(Run& run, std::uint32_t step, Time now) {
+  StepState& state = run.steps[step];
+  if (run.paused_at != 0 || run.cancel_requested) return;
+  if (state.status == StepStatus::preparing && !state.queued) {
+    const Item* const list = run.steps[run.step_plan(step).list_step].touched(0);
+    state.queued = true;
+    ++run.preparing;
+    effects_.prepares.push_back({run.number, step, list != nullptr && list->output != nullptr ? *list->output : Payload{}});
+  }
+  if (state.status != StepStatus::active) return;
+  if (run.step_plan(step).verb != Verb::call) {
+    if (state.next == 0 && state.due > 0 && state.timer == TimerWheel::none) {
+      state.timer = wheel_.arm(state.due, {run.number, step, untouched_items});
+    }
+    return;
+  }
+  if (state.next < state.items) {
+    if (state.due <= now) {
+      enqueue_untouched(run, step);
+    } else if (state.timer == TimerWheel::none) {
+      state.timer = wheel_.arm(state.due, {run.number, step, untouched_items});
+    }
+  }
+  state.for_each_item([&](std::uint32_t index, Item& item) {
+    if (item.status == ItemStatus::waiting) index_item(run, step, index, item, now);
+  });
+}
+
+void Core::index_item(Run& run, std::uint32_t step, std::uint32_t index, Item& item, Time now) {
+  if (run.paused_at != 0 || run.cancel_requested || item.queued || item.timer != TimerWheel::none) return;
+  if (item.due <= now) {
+    item.queued = true;
+    enqueue(run, step, index);
+  } else {
+    item.timer = wheel_.arm(item.due, {run.number, step, index});
+  }
+}
+
+void Core::enqueue(Run& run, std::uint32_t step, std::uint32_t item) {
+  Queue& queue = queues_[run.plan->queues[step]];
+  queue.levels[run.priority].push_back({run.number, step, item});
+  ++queue.size;
+  ++run.queued;
+  ++counters_.ready;
+}
+
+void Core::enqueue_untouched(Run& run, std::uint32_t step) {
+  StepState& state = run.steps[step];
+  if (state.queued || state.next >= state.items) return;
+  state.queued = true;
+  enqueue(run, step, untouched_items);
+}
+
+// A place under max_parallel may be free again.
+void Core::refill(Run& run, std::uint32_t step) {
+  StepState& state = run.steps[step];
+  if (state.status != StepStatus::active || run.paused_at != 0 || run.cancel_requested) return;
+  if (state.map != nullptr) {
+    for (const std::uint32_t index : state.map->held) enqueue(run, step, index);
+    state.map->held.clear();
+  }
+  if (state.due <= run.last_time) enqueue_untouched(run, step);
+}
+
+void Core::dispatch(const std::function<std::size_t(std::uint32_t)>& capacity, std::size_t limit, Time now) {
+  if (counters_.ready == 0) return;
+  const std::size_t before = effects_.starts.size();
+  std::vector<std::size_t> room(queues_.size(), 0);
+  for (std::size_t index = 0; index < queues_.size(); ++index) {
+    const Queue& queue = queues_[index];
+    if (queue.open && queue.size > 0) room[index] = capacity(queue.executor_number);
+  }
+  ++rotation_;
+  for (std::size_t level = priorities; level-- > 0;) {
+    for (std::size_t turn = 0; turn < queues_.size(); ++turn) {
+      const std::size_t index = (turn + rotation_) % queues_.size();
+      Queue& queue = queues_[index];
+      // What has just been started for one handler takes the threads of the others too.
+      while (!queue.levels[level].empty() && effects_.starts.size() - before < std::min(limit, room[index]) &&
+             (queue.limit == 0 || queue.running < queue.limit)) {
+        start_next(queue, level, now);
+      }
+    }
+  }
+}
+
+// Takes one entry out and starts what it stands for. False: it was out of date.
+bool Core::start_next(Queue& queue, std::size_t level, Time now) {
+  const Entry entry = queue.levels[level].front();
+  queue.levels[level].pop_front();
+  --queue.size;
+  --counters_.ready;
+  Run* const run = runs_.find(entry.run);
+  if (run == nullptr || !run->live || run->steps == nullptr || run->has_ended()) return false;
+  --run->queued;
+  StepState& state = run->steps[entry.step];
+  const bool untouched = entry.item == untouched_items;
+  if (untouched) {
+    state.queued = state.queued && state.status == StepStatus::preparing;
+  } else if (state.touched(entry.item) != nullptr) {
+    state.item(entry.item).queued = false;
+  }
+  if (state.status != StepStatus::active || run->paused_at != 0 || run->cancel_requested) return false;
+  if (is_doomed(*run, entry.step)) return false;
+
+  const StepPlan& plan = run->step_plan(entry.step);
+  const bool step_is_full = plan.max_parallel > 0 && state.running >= plan.max_parallel;
+  const bool run_is_full = run->plan->plan->max_parallel > 0 && run->running >= run->plan->plan->max_parallel;
+  if (untouched) {
+    if (step_is_full || run_is_full || state.next >= state.items || state.due > now) return false;
+    const bool started = start(*run, entry.step, state.next, now);
+    if (state.status == StepStatus::active && (plan.max_parallel == 0 || state.running < plan.max_parallel)) {
+      enqueue_untouched(*run, entry.step);
+    }
+    return started;
+  }
+  Item& item = state.item(entry.item);
+  if (item.status != ItemStatus::waiting || item.due > now) return false;
+  if (step_is_full || run_is_full) {
+    if (state.map != nullptr) {
+      item.queued = true;
+      state.map->held.push_back(entry.item);
+    }
+    return false;
+  }
+  return start(*run, entry.step, entry.item, now);
+}
+
+void Core::forget(Run& run) {
+  take_timers(run);
+  runs_.remove(run.number);
+}
+
+std::optional<Time> Core::idle_until(const Run& run) const {
+  constexpr std::size_t items_max = 256;  // looking at more each time it is touched would cost more than it saves
+  if (run.running > 0 || run.queued > 0 || run.preparing > 0 || run.has_ended()) return std::nullopt;
+  Time earliest = INT64_MAX;
+  if (run.paused_at != 0) return earliest;
+  const std::int64_t deadline = run.plan->plan->deadline;
+  if (deadline > 0) earliest = run.created + run.paused_total + deadline;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    const StepState& state = run.steps[step];
+    if (state.map != nullptr && state.map->items.size() > items_max) return std::nullopt;
+    if (state.map != nullptr && !state.map->held.empty()) return std::nullopt;
+    if (state.status != StepStatus::active) continue;
+    if (state.due > 0 && state.next < state.items) earliest = std::min(earliest, state.due);
+    for (std::uint32_t index = 0; index < state.next; ++index) {
+      const Item* const item = state.touched(index);
+      if (item != nullptr && item->status == ItemStatus::waiting) earliest = std::min(earliest, item->due);
+    }
+  }
+  return earliest;
+}
+
+bool Core::is_backlog(const Run& run) const {
+  return run.live && run.running == 0 && run.preparing == 0 && run.queued > 0 && !run.has_ended();
+}
+
+}  // namespace reprise::core

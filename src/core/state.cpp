@@ -1,0 +1,272 @@
+// A run's state as bytes and back, and what can be said about it from outside.
+#include "core/state.hpp"
+
+#include <algorithm>
+
+#include "event/codec.hpp"
+
+namespace reprise::core {
+
+using event::ByteReader;
+using event::put_bytes;
+using event::put_signed;
+using event::put_varint;
+
+namespace {
+
+constexpr std::uint8_t state_version = 1;
+
+namespace run_flag {
+constexpr unsigned cancel_requested = 1U << 0U;
+constexpr unsigned extra = 1U << 1U;
+}  // namespace run_flag
+namespace step_flag {
+constexpr unsigned map = 1U << 0U;
+constexpr unsigned plain = 1U << 1U;  // one item and nothing to tell of it
+}  // namespace step_flag
+namespace item_flag {
+constexpr unsigned dead_letter = 1U << 0U;
+constexpr unsigned trouble = 1U << 1U;
+constexpr unsigned output = 1U << 2U;
+}  // namespace item_flag
+
+void put_byte(std::string& out, unsigned value) { out.push_back(static_cast<char>(value)); }
+
+void put_item(std::string& out, const Item& item, Time base) {
+  unsigned flags = 0;
+  if (item.dead_letter) flags |= item_flag::dead_letter;
+  if (item.trouble != nullptr) flags |= item_flag::trouble;
+  if (item.output != nullptr) flags |= item_flag::output;
+  put_byte(out, flags << 4U | static_cast<unsigned>(item.status));
+  if (item.status == ItemStatus::untouched) return;
+  put_varint(out, item.attempt);
+  put_varint(out, item.token);
+  put_signed(out, item.due == 0 ? 0 : item.due - base + 1);
+  put_signed(out, item.first_started == 0 ? 0 : item.first_started - base + 1);
+  if (item.trouble != nullptr) {
+    event::put_failure(out, item.trouble->failure);
+    put_signed(out, item.trouble->waited);
+    put_signed(out, item.trouble->previous_delay);
+    put_byte(out, static_cast<unsigned>(item.trouble->reason));
+  }
+  if (item.output != nullptr) event::put_payload(out, item.output->view());
+}
+
+Time read_time(ByteReader& in, Time base) {
+  const std::int64_t distance = in.signed_varint();
+  return distance == 0 ? 0 : base + (distance - 1);
+}
+
+Item read_item(ByteReader& in, Time base) {
+  Item item;
+  const unsigned head = in.byte();
+  const unsigned flags = head >> 4U;
+  if ((head & 15U) > static_cast<unsigned>(ItemStatus::canceled)) in.fail();
+  item.status = static_cast<ItemStatus>(head & 15U);
+  item.dead_letter = (flags & item_flag::dead_letter) != 0;
+  if (item.status == ItemStatus::untouched || !in.ok()) return item;
+  item.attempt = in.varint32();
+  item.token = in.varint32();
+  item.due = read_time(in, base);
+  item.first_started = read_time(in, base);
+  if ((flags & item_flag::trouble) != 0) {
+    item.trouble = std::make_unique<Trouble>();
+    item.trouble->failure = event::read_failure(in);
+    item.trouble->waited = in.signed_varint();
+    item.trouble->previous_delay = in.signed_varint();
+    item.trouble->reason = static_cast<StopReason>(std::min<unsigned>(in.byte(), static_cast<unsigned>(StopReason::max_visits)));
+  }
+  if ((flags & item_flag::output) != 0) item.output = std::make_unique<Payload>(Payload::of(event::read_payload(in)));
+  return item;
+}
+
+void put_step(std::string& out, const StepState& state, Time base) {
+  put_byte(out, (state.map != nullptr ? step_flag::map : 0U) << 4U | static_cast<unsigned>(state.status));
+  put_varint(out, state.visits);
+  put_varint(out, state.needs_left);
+  put_signed(out, state.activated == 0 ? 0 : state.activated - base + 1);
+  put_signed(out, state.due == 0 ? 0 : state.due - base + 1);
+  put_varint(out, state.next);
+  if (state.map == nullptr) {
+    if (state.next > 0) put_item(out, state.one, base);
+    return;
+  }
+  put_varint(out, state.items);
+  event::put_payload(out, state.map->list.view());
+  put_varint(out, state.map->items.size());
+  for (const Item& item : state.map->items) put_item(out, item, base);
+}
+
+// Running, succeeded … are counted again instead of being stored: they cannot disagree with the items.
+void count_item(StepState& state, const Item& item) {
+  state.running += item.status == ItemStatus::running ? 1 : 0;
+  state.succeeded += item.status == ItemStatus::succeeded ? 1 : 0;
+  state.failed += item.status == ItemStatus::failed ? 1 : 0;
+  state.canceled += item.status == ItemStatus::canceled ? 1 : 0;
+}
+
+void read_step(ByteReader& in, StepState& state, Time base) {
+  const unsigned head = in.byte();
+  if ((head & 15U) > static_cast<unsigned>(StepStatus::unreachable)) in.fail();
+  state.status = static_cast<StepStatus>(head & 15U);
+  state.visits = in.varint32();
+  state.needs_left = in.varint32();
+  state.activated = read_time(in, base);
+  state.due = read_time(in, base);
+  state.next = in.varint32();
+  if ((head >> 4U & step_flag::map) == 0) {
+    if (state.next > 1) in.fail();
+    if (state.next > 0) state.one = read_item(in, base);
+    count_item(state, state.one);
+    return;
+  }
+  state.map = std::make_unique<Map>();
+  state.items = in.varint32();
+  state.map->list = Payload::of(event::read_payload(in));
+  const std::uint64_t touched = in.varint();
+  if (touched > state.items || touched > in.rest().size() || state.next > state.items) in.fail();
+  for (std::uint64_t index = 0; index < touched && in.ok(); ++index) {
+    state.map->items.push_back(read_item(in, base));
+    count_item(state, state.map->items.back());
+  }
+}
+
+void put_extra(std::string& out, const Extra& extra) {
+  put_varint(out, extra.breakers.size());
+  for (const Extra::Count& count : extra.breakers) {
+    put_varint(out, count.fingerprint);
+    put_varint(out, count.step);
+    put_varint(out, count.count);
+  }
+  put_varint(out, extra.signals.size());
+  for (const Signal& signal : extra.signals) {
+    put_bytes(out, signal.name);
+    event::put_payload(out, signal.payload.view());
+  }
+}
+
+std::unique_ptr<Extra> read_extra(ByteReader& in) {
+  auto extra = std::make_unique<Extra>();
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    const std::uint64_t fingerprint = in.varint();
+    const std::uint32_t step = in.varint32();
+    extra->breakers.push_back({fingerprint, step, in.varint32()});
+  }
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    std::string name{in.bytes()};
+    extra->signals.push_back({std::move(name), Payload::of(event::read_payload(in))});
+  }
+  return extra;
+}
+
+std::uint32_t count_open_steps(const Run& run) {
+  std::uint32_t open = 0;
+  for (std::size_t step = 0; step < run.step_count(); ++step) open += is_final(run.steps[step].status) ? 0 : 1;
+  return open;
+}
+
+// The item that tells best how the run went: the first failed one, else the last that succeeded.
+const Item* decisive_item(const Run& run) {
+  const Item* found = nullptr;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    const StepState& state = run.steps[step];
+    for (std::uint32_t index = 0; index < state.next; ++index) {
+      const Item* const item = state.touched(index);
+      if (item == nullptr || item->status == ItemStatus::untouched) continue;
+      if (item->status == ItemStatus::failed && run.status == RunStatus::failed) return item;
+      found = item;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+void Run::reset() {
+  std::string memory = std::move(events);
+  memory.clear();
+  *this = Run{};
+  events = std::move(memory);
+}
+
+void encode_state(const Run& run, std::string& out) {
+  const bool has_extra = run.extra != nullptr && !(run.extra->breakers.empty() && run.extra->signals.empty());
+  put_byte(out, state_version);
+  put_byte(out, (run.cancel_requested ? run_flag::cancel_requested : 0U) | (has_extra ? run_flag::extra : 0U));
+  put_varint(out, run.plan->number);
+  put_signed(out, run.created);
+  put_signed(out, run.due == 0 ? 0 : run.due - run.created + 1);
+  put_signed(out, run.last_time - run.created);
+  put_signed(out, run.ended == 0 ? 0 : run.ended - run.created + 1);
+  put_signed(out, run.paused_at == 0 ? 0 : run.paused_at - run.created + 1);
+  put_signed(out, run.paused_total);
+  put_varint(out, run.sequence);
+  put_byte(out, static_cast<unsigned>(run.status));
+  put_byte(out, static_cast<unsigned>(run.reason));
+  put_byte(out, run.priority);
+  put_bytes(out, run.key);
+  event::put_payload(out, run.input.view());
+  for (std::size_t step = 0; step < run.step_count(); ++step) put_step(out, run.steps[step], run.created);
+  if (has_extra) put_extra(out, *run.extra);
+}
+
+bool decode_state(std::string_view bytes, const PlanFinder& plans, Run& run) {
+  ByteReader in{bytes};
+  if (in.byte() != state_version) return false;
+  const unsigned flags = in.byte();
+  run.cancel_requested = (flags & run_flag::cancel_requested) != 0;
+  run.plan = plans(in.varint32());
+  if (run.plan == nullptr) return false;
+  run.created = in.signed_varint();
+  run.due = read_time(in, run.created);
+  run.last_time = run.created + in.signed_varint();
+  run.ended = read_time(in, run.created);
+  run.paused_at = read_time(in, run.created);
+  run.paused_total = in.signed_varint();
+  run.sequence = in.varint32();
+  run.status = static_cast<RunStatus>(std::min<unsigned>(in.byte(), static_cast<unsigned>(RunStatus::canceled)));
+  run.reason = static_cast<StopReason>(std::min<unsigned>(in.byte(), static_cast<unsigned>(StopReason::max_visits)));
+  run.priority = std::min<std::uint8_t>(in.byte(), 9);
+  run.key = in.bytes();
+  run.input = Payload::of(event::read_payload(in));
+  run.steps = std::make_unique<StepState[]>(run.step_count());
+  for (std::size_t step = 0; step < run.step_count() && in.ok(); ++step) read_step(in, run.steps[step], run.created);
+  if ((flags & run_flag::extra) != 0) run.extra = read_extra(in);
+  run.open_steps = count_open_steps(run);
+  return in.ok();
+}
+
+RunOutcome outcome_of(const Run& run) {
+  RunOutcome outcome{.status = run.status, .reason = run.reason};
+  const Item* const item = decisive_item(run);
+  if (item == nullptr) return outcome;
+  outcome.attempts = item->attempt;
+  const Payload* const output = output_of(run);
+  if (output != nullptr && !output->hashed) outcome.output = output->bytes;
+  if (item->trouble != nullptr && run.status != RunStatus::succeeded) {
+    outcome.failure = item->trouble->failure;
+    if (outcome.reason == StopReason::none) outcome.reason = item->trouble->reason;
+  }
+  return outcome;
+}
+
+const Payload* output_of(const Run& run) {
+  if (run.status != RunStatus::succeeded) return nullptr;
+  const Item* const item = decisive_item(run);
+  return item != nullptr ? item->output.get() : nullptr;
+}
+
+std::size_t bytes_of(const Run& run) noexcept {
+  std::size_t bytes = sizeof(Run) + 2 * sizeof(void*) + run.events.capacity() + run.input.bytes.capacity() + run.key.capacity();
+  if (run.steps == nullptr) return bytes;
+  bytes += run.step_count() * sizeof(StepState);
+  for (std::size_t step = 0; step < run.step_count(); ++step) {
+    const StepState& state = run.steps[step];
+    if (state.map != nullptr) bytes += sizeof(Map) + state.map->items.capacity() * sizeof(Item) + state.map->list.bytes.capacity();
+    if (state.one.trouble != nullptr) bytes += sizeof(Trouble) + state.one.trouble->failure.message.capacity();
+    if (state.one.output != nullptr) bytes += sizeof(Payload) + state.one.output->bytes.capacity();
+  }
+  return bytes;
+}
+
+}  // namespace reprise::core

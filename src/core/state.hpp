@@ -1,0 +1,177 @@
+// The state of a run: made for millions, changed by apply() alone, equal after every replay of the same events.
+//
+// What is marked `volatile` is not part of it: places in queues and in the timer wheel, and the bookkeeping of the journal. It is
+// worked out again when a run is loaded.
+// Thread safety: none; the loop owns it all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/plan.hpp"
+#include "core/timer_wheel.hpp"
+#include "event/record.hpp"
+
+namespace reprise::core {
+
+using event::AttemptId;
+using event::Payload;
+using event::Time;
+
+enum class ItemStatus : std::uint8_t { untouched, waiting, running, succeeded, failed, canceled };
+enum class StepStatus : std::uint8_t { pending, preparing, active, succeeded, failed, skipped, unreachable };
+
+constexpr bool is_final(StepStatus status) noexcept { return status >= StepStatus::succeeded; }
+
+// What an item has only once something went wrong.
+struct Trouble {
+  Failure failure;  // the last one
+  std::int64_t waited = 0;
+  std::int64_t previous_delay = 0;
+  StopReason reason = StopReason::none;
+};
+
+struct Item {
+  Time due = 0;                // waiting: until then
+  Time first_started = 0;
+  std::uint32_t attempt = 0;   // attempts started so far
+  std::uint32_t token = 0;     // running: which attempt may report
+  TimerWheel::Handle timer = TimerWheel::none;  // volatile
+  ItemStatus status = ItemStatus::untouched;
+  bool queued = false;         // volatile: stands in a ready queue
+  bool dead_letter = false;
+  std::unique_ptr<Trouble> trouble;
+  std::unique_ptr<Payload> output;
+};
+
+// What a step has only when it has more than one item.
+struct Map {
+  std::vector<Item> items;          // those touched so far
+  std::vector<std::uint32_t> held;  // volatile: due items that max_parallel holds back
+  Payload list;                     // for_each: the elements
+};
+
+struct StepState {
+  Time activated = 0;           // when its items were created
+  Time due = 0;                 // items nobody has touched do not start before this; wait and signal steps: when the time is over
+  std::uint32_t items = 1;
+  std::uint32_t next = 0;       // items from here on are untouched
+  std::uint32_t needs_left = 0;
+  std::uint32_t running = 0;
+  std::uint32_t succeeded = 0;
+  std::uint32_t failed = 0;
+  std::uint32_t canceled = 0;
+  std::uint32_t visits = 0;
+  TimerWheel::Handle timer = TimerWheel::none;  // volatile
+  StepStatus status = StepStatus::pending;
+  bool queued = false;          // volatile: its untouched items stand in a ready queue
+  Item one;                     // when there is one item ...
+  std::unique_ptr<Map> map;     // ... and when there are more
+
+  Item& item(std::uint32_t index) {
+    if (map == nullptr) return one;
+    if (map->items.size() <= index) map->items.resize(index + 1);
+    return map->items[index];
+  }
+  // nullptr: nobody has touched it.
+  const Item* touched(std::uint32_t index) const {
+    if (map == nullptr) return index == 0 && next > 0 ? &one : nullptr;
+    return index < map->items.size() ? &map->items[index] : nullptr;
+  }
+  template <class F>
+  void for_each_item(F&& visit) {  // that was touched
+    if (map == nullptr) {
+      if (next > 0) visit(0U, one);
+      return;
+    }
+    for (std::uint32_t index = 0; index < map->items.size(); ++index) visit(index, map->items[index]);
+  }
+};
+
+struct Signal {
+  std::string name;
+  Payload payload;
+};
+
+// What few runs have.
+struct Extra {
+  struct Count {
+    std::uint64_t fingerprint;
+    std::uint32_t step;
+    std::uint32_t count;
+  };
+  std::vector<Count> breakers;
+  std::vector<Signal> signals;  // arrived and not yet consumed
+};
+
+struct NumberedPlan {
+  std::uint32_t number = 0;
+  std::shared_ptr<const Plan> plan;
+  std::vector<std::uint32_t> queues;  // of each step
+};
+
+struct Run {
+  std::uint64_t number = 0;
+  const NumberedPlan* plan = nullptr;
+  Time created = 0;
+  Time due = 0;             // submitted with a delay: not before this
+  Time last_time = 0;       // of the last event
+  Time ended = 0;
+  Time paused_at = 0;       // 0 = not paused
+  std::int64_t paused_total = 0;
+  std::uint32_t sequence = 0;  // of the last event
+  std::uint32_t open_steps = 0;
+  RunStatus status = RunStatus::running;
+  StopReason reason = StopReason::none;  // canceled by its deadline, or by somebody
+  std::uint8_t priority = 5;
+  bool cancel_requested = false;
+  std::string key;
+  Payload input;
+  std::unique_ptr<StepState[]> steps;
+  std::unique_ptr<Extra> extra;
+
+  // volatile
+  bool live = false;        // stands in queues and in the wheel
+  bool touched = false;     // has events that are in no commit yet
+  bool has_row = false;     // the store has an image
+  std::uint32_t running = 0;
+  std::uint32_t queued = 0;     // entries in ready queues, held ones included
+  std::uint32_t preparing = 0;
+  TimerWheel::Handle deadline_timer = TimerWheel::none;
+  std::vector<std::uint32_t> finished;  // steps whose end settle() has not looked at
+
+  // volatile: the journal's view. `events` is a chunk of everything since the last image.
+  std::string events;
+  std::uint64_t events_first = 0;  // sequence of the first event in it
+  std::size_t framed = 0;          // bytes of it that are in frames already
+  std::uint32_t framed_sequence = 0;
+  Time framed_time = 0;
+  std::size_t accounted = 0;       // bytes of memory, as last estimated
+  bool to_store = false;           // somebody wants to read its events: write an image
+  std::uint64_t oldest_commit = 0; // whose frame holds the first of them; 0 = none does
+  std::uint64_t leaving_with = 0;  // the commit after which it leaves memory, unless it is touched again
+
+  std::size_t step_count() const noexcept { return plan->plan->steps.size(); }
+  const StepPlan& step_plan(std::uint32_t step) const { return plan->plan->steps[step]; }
+  bool has_ended() const noexcept { return !is_open(status); }
+
+  void reset();  // as new, but keeps its memory
+};
+
+// The canonical bytes of the state. Two runs are equal when these are.
+void encode_state(const Run& run, std::string& out);
+// Fills in a fresh run whose number is set. False: the bytes are damaged, or from a newer version.
+using PlanFinder = std::function<const NumberedPlan*(std::uint32_t)>;
+bool decode_state(std::string_view bytes, const PlanFinder& plans, Run& run);
+
+// How it ended, or how it stands.
+RunOutcome outcome_of(const Run& run);
+// The result of a run that has succeeded; nullptr = it has none. A hashed one is missing from outcome_of().
+const Payload* output_of(const Run& run);
+// Roughly what it takes in memory.
+std::size_t bytes_of(const Run& run) noexcept;
+
+}  // namespace reprise::core

@@ -1,0 +1,73 @@
+// The names of event types, run statuses and runs.
+#include <reprise/event.hpp>
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+constexpr std::array<std::string_view, 5> status_names{"running", "paused", "succeeded", "failed", "canceled"};
+
+// By number; the first number is 1.
+constexpr std::array<std::string_view, 23> type_names{
+    "unknown",        "submitted",   "prepared",         "started",     "completed", "failed",   "retrying",
+    "recovered",      "interrupted", "skipped",          "unreachable", "fallback",  "rework",   "dead_lettered",
+    "circuit_opened", "progress",    "cancel_requested", "paused",      "resumed",   "signaled", "revisited",
+    "reopened",       "ended"};
+static_assert(type_names[static_cast<std::size_t>(EventType::ended)] == "ended");
+
+constexpr std::size_t id_characters = 36;  // xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
+constexpr bool is_dash_place(std::size_t at) noexcept { return at == 8 || at == 13 || at == 18 || at == 23; }
+
+// -1: not a digit.
+constexpr int digit_of(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+}  // namespace
+
+std::string to_string(const RunId& id) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(id_characters);
+  for (const std::uint8_t byte : id.bytes) {
+    if (is_dash_place(text.size())) text += '-';
+    text += digits[byte >> 4U];
+    text += digits[byte & 0xFU];
+  }
+  return text;
+}
+
+std::optional<RunId> run_id_from(std::string_view text) noexcept {
+  if (text.size() != id_characters) return std::nullopt;
+  RunId id;
+  std::size_t at = 0;
+  for (std::uint8_t& byte : id.bytes) {
+    if (is_dash_place(at) && text[at++] != '-') return std::nullopt;
+    const int high = digit_of(text[at++]);
+    const int low = digit_of(text[at++]);
+    if (high < 0 || low < 0) return std::nullopt;
+    byte = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return id;
+}
+
+std::string_view name_of(RunStatus status) noexcept {
+  const auto number = static_cast<std::size_t>(status);
+  return number < status_names.size() ? status_names[number] : "unknown";
+}
+
+std::string_view name_of(EventType type) noexcept {
+  const auto number = static_cast<std::size_t>(type);
+  return type_names[number < type_names.size() ? number : 0];
+}
+
+std::optional<EventType> event_type_named(std::string_view name) noexcept {
+  const auto found = std::find(type_names.begin() + 1, type_names.end(), name);
+  if (found == type_names.end()) return std::nullopt;
+  return static_cast<EventType>(found - type_names.begin());
+}
+
+}  // namespace reprise

@@ -1,0 +1,84 @@
+// An event as the core writes it and the store keeps it: numbers instead of names, views instead of strings, nothing derivable.
+//
+// read_history() (history.hpp) turns records into the public Event, with names and everything that can be worked out.
+// Thread safety: plain values; a view must not outlive what it looks at.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <reprise/event.hpp>
+
+namespace reprise::event {
+
+using Time = std::int64_t;  // nanoseconds since 1970, UTC. Plain numbers: this is what is stored and compared a million times a second.
+
+// Bytes of a user: themselves, or (over 4 KiB) the SHA-256 under which the store keeps them once.
+inline constexpr std::size_t payload_inline_max = 4096;
+struct PayloadView {
+  std::string_view bytes = {};  // the payload, or its 32-byte hash
+  std::uint64_t size = 0;       // of the payload itself
+  bool hashed = false;
+
+  bool operator==(const PayloadView&) const = default;
+};
+
+// The same with its own memory.
+struct Payload {
+  std::string bytes = {};
+  std::uint64_t size = 0;
+  bool hashed = false;
+
+  PayloadView view() const noexcept { return {bytes, size, hashed}; }
+  static Payload of(std::string bytes) {
+    const std::uint64_t size = bytes.size();
+    return {std::move(bytes), size, false};
+  }
+  static Payload of(const PayloadView& view) { return {std::string{view.bytes}, view.size, view.hashed}; }
+
+  bool operator==(const Payload&) const = default;
+};
+
+// Which attempt of what. `token` is the sequence number of its `started` event, so no two attempts of a run share one.
+struct AttemptId {
+  std::uint64_t run = 0;
+  std::uint32_t step = 0;
+  std::uint32_t item = 0;
+  std::uint32_t token = 0;
+
+  bool operator==(const AttemptId&) const = default;
+};
+
+struct Record {
+  EventType type = EventType::submitted;
+  std::uint64_t sequence = 0;
+  Time time = 0;
+  std::uint32_t step = 0;
+  std::uint32_t item = 0;
+  std::uint32_t attempt = 0;  // retrying: the next one
+
+  bool will_retry = false;               // failed
+  bool lost = false;                     // failed
+  bool precondition = false;             // failed: before attempt 1
+  bool floored = false;                  // retrying
+  bool skip = false;                     // prepared: the step's condition said no
+  StopReason reason = StopReason::none;  // failed, ended
+  RunStatus status = RunStatus::running; // ended
+  std::int32_t rule = -1;                // failed, retrying
+  FailureClass failure_class = FailureClass::transient;  // failed: as judged
+  const Failure* failure = nullptr;      // failed
+  std::int64_t delay = 0;                // retrying
+  std::int64_t nominal = 0, delay_min = 0, delay_max = 0;  // retrying: the range of the draw
+  Time due = 0;                          // retrying, submitted with a delay (0 = at once)
+  std::uint32_t plan = 0;                // submitted: number of the plan in the store
+  std::uint8_t priority = 0;             // submitted
+  std::uint32_t items = 0;               // submitted, prepared
+  std::uint32_t from_step = 0;           // revisited: the step that failed
+  std::uint64_t fingerprint = 0;         // circuit_opened
+  std::string_view text = {};            // progress, signaled, submitted (key), cancel_requested
+  PayloadView payload = {};              // submitted, prepared, completed, signaled
+};
+
+}  // namespace reprise::event

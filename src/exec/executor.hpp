@@ -1,0 +1,87 @@
+// The door to work: attempts go in as jobs, and come back as outcomes.
+//
+// An executor answers every job exactly once, whatever the work does: it throws, hangs past its time, ignores a cancel.
+// It enforces the attempt's time itself, because only it knows when the attempt really began. Outcomes are told to a Sink.
+// Thread safety: start(), cancel() and capacity() from the loop's thread; the Sink is called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <reprise/event.hpp>
+#include <reprise/failure.hpp>
+
+#include "event/record.hpp"
+
+namespace reprise::exec {
+
+using event::Time;
+
+using event::AttemptId;
+using event::Payload;  // hashed: the bytes themselves are still in the store
+
+struct StepOutput {
+  std::string step;
+  std::vector<Payload> parts = {};  // one for each item
+  bool is_list = false;             // the output is the list (list.hpp) of the parts; otherwise it is the only part
+};
+
+// What few jobs have; kept apart so that the others stay small.
+struct JobContext {
+  Failure last_failure = {};               // of the attempt before; meaningful when attempt > 1
+  std::vector<StepOutput> outputs = {};    // of the steps this one needs
+};
+
+struct Job {
+  AttemptId id;
+  std::uint32_t attempt = 1;
+  std::uint32_t handler = 0;               // as the executor numbered it
+  RunId run_id;
+  std::shared_ptr<const std::string> step; // its name
+  Payload input;
+  bool input_is_list = false;              // the input is the element number `id.item` of that list (list.hpp)
+  Duration timeout{0};                     // of the attempt itself, from when it really begins; 0 = none
+  Time deadline = 0;                       // wall clock; the attempt is cut there; 0 = none
+  std::shared_ptr<const JobContext> context = {};
+};
+
+struct Outcome {
+  AttemptId id;
+  bool succeeded = false;
+  Payload output = {};                     // when succeeded; over 4 KiB: the bytes themselves, and the loop makes the hash
+  std::unique_ptr<Failure> failure = {};   // otherwise
+};
+
+struct Progress {
+  AttemptId id;
+  std::string text;
+};
+
+class Sink {
+ public:
+  Sink() = default;
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+  virtual ~Sink() = default;
+  virtual void ended(Outcome&& outcome) = 0;
+  virtual void progressed(Progress&& progress) = 0;
+};
+
+class Executor {
+ public:
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  virtual ~Executor() = default;
+
+  virtual void start(std::vector<Job>& jobs) = 0;        // takes them; leaves the vector empty
+  virtual void cancel(const AttemptId& id) = 0;          // asks the attempt to stop; it still answers, once
+  virtual std::size_t capacity(std::uint32_t handler) = 0;  // how many more jobs of this handler it would begin soon
+};
+
+}  // namespace reprise::exec

@@ -1,0 +1,339 @@
+// From what has happened to a commit, and from a durable commit to its effects.
+#include <algorithm>
+
+#include "event/codec.hpp"
+#include "exec/list.hpp"
+#include "runtime/ids.hpp"
+#include "runtime/loop.hpp"
+
+namespace reprise::runtime {
+namespace {
+
+constexpr std::size_t batches_max = 2;
+constexpr std::size_t spare_bytes_max = 4U << 20U;     // a batch that was larger gives its memory back
+constexpr std::size_t images_to_shorten = 512;          // for each commit, when the journal is too long
+constexpr std::int64_t due_soon = 50'000'000;           // 50 ms: too soon to leave memory for, even when it is short
+constexpr Duration first_retry = std::chrono::milliseconds{50};
+constexpr Duration longest_retry = std::chrono::seconds{2};
+
+Time sooner(Time left, Time right) {
+  if (left == 0) return right;
+  return right == 0 ? left : std::min(left, right);
+}
+
+}  // namespace
+
+void Batch::clear() {
+  commit.clear();
+  if (commit.bytes.capacity() > spare_bytes_max) commit.bytes = {};
+  jobs.clear();
+  cancels.clear();
+  prepares.clear();
+  answers.clear();
+  leaving.clear();
+  notices.clear();
+}
+
+store::Result<void> write_commit(store::Store& store, const store::Commit& commit, bool verify) {
+  if (verify) {
+    if (auto opened = store.reopen(); !opened) return opened;
+    const auto last = store.last_commit();
+    if (!last) return std::unexpected{last.error()};
+    if (*last >= commit.id) return {};
+  }
+  return store.append(commit);
+}
+
+// ---- building ----------------------------------------
+
+Batch& Loop::new_batch() {
+  if (spare_.empty()) {
+    outstanding_.push_back(std::make_unique<Batch>());
+  } else {
+    outstanding_.push_back(std::move(spare_.back()));
+    spare_.pop_back();
+  }
+  return *outstanding_.back();
+}
+
+void Loop::build(Time now) {
+  if (outstanding_.size() >= batches_max || !has_news()) return;
+  core::Effects& effects = core_.effects();
+  const bool nothing_to_write = effects.touched.empty() && filling_.removals.empty() && filling_.plans.empty();
+  Batch& batch = new_batch();
+  batch.answers.swap(answers_);
+  batch.cancels.swap(effects.cancels);
+  batch.prepares.swap(effects.prepares);
+  if (nothing_to_write) {
+    if (outstanding_.size() == 1) {
+      release(batch, now);
+      return;
+    }
+    batch.commit.id = 0;  // nothing to write: it only waits for the one before it
+    return;
+  }
+  batch.commit.bytes.swap(filling_.bytes);
+  batch.commit.keys.swap(filling_.keys);
+  batch.commit.payloads.swap(filling_.payloads);
+  batch.commit.plans.swap(filling_.plans);
+  batch.commit.removals.swap(filling_.removals);
+  batch.commit.id = next_commit_++;
+  add_jobs(batch);
+
+  std::string& frame = frame_;
+  frame.clear();
+  event::put_frame_header(frame);
+  for (core::Run* const run : effects.touched) write_run(*run, batch, now);
+  effects.touched.clear();
+  shorten_journal(batch);
+  if (!batch.commit.images.empty()) put_imaged_runs(batch);
+  batch.commit.frame = batch.commit.put(frame);
+  journal_.push_back({batch.commit.id, frame.size()});
+  journal_bytes_ += frame.size();
+}
+
+void Loop::write_run(core::Run& run, Batch& batch, Time now) {
+  run.touched = false;
+  if (observer_ != nullptr && observer_->is_watching() && run.sequence > run.framed_sequence) {
+    batch.notices.push_back({run.number, run.plan->plan.get(), run.created, run.events_first, run.framed_sequence + 1, run.events});
+  }
+  if (run.has_ended()) {
+    write_image(run, batch, 0);
+    batch.leaving.push_back(run.number);
+    run.leaving_with = batch.commit.id;
+    --open_;
+    answer_ended(run, batch);
+  } else if (const std::optional<Time> due = park_until(run, now)) {
+    write_image(run, batch, *due);
+    batch.leaving.push_back(run.number);
+    run.leaving_with = batch.commit.id;
+    next_due_ = next_due_ ? std::min(*next_due_, *due) : *due;
+  } else if (run.to_store) {
+    write_image(run, batch, 0);
+  } else {
+    write_part(run, batch);
+  }
+  account(run);
+}
+
+// When this run should be loaded again, if it is to leave memory.
+std::optional<Time> Loop::park_until(const core::Run& run, Time now) const {
+  if (!run.live) return std::max({now, due_cursor_.due + 1, run.due});
+  const std::optional<Time> due = core_.idle_until(run);
+  if (!due) return std::nullopt;
+  const std::int64_t horizon = memory_is_short() ? due_soon : settings_.park_after.count();
+  if (*due - now <= horizon || *due <= due_cursor_.due) return std::nullopt;
+  return *due;
+}
+
+void Loop::write_image(core::Run& run, Batch& batch, Time due) {
+  store::Commit& commit = batch.commit;
+  store::Image& image = commit.images.emplace_back();
+  image.run = run.number;
+  image.status = run.status;
+  image.plan = run.plan->number;
+  image.created = run.created;
+  image.ended = run.ended;
+  image.due = due;
+  image.first_sequence = run.events_first;
+  const std::size_t start = commit.bytes.size();
+  core::encode_state(run, commit.bytes);
+  image.state = {start, commit.bytes.size() - start};
+  image.events = commit.put(run.events);
+  image.key = commit.put(run.key);
+  run.events.clear();
+  run.framed = 0;
+  run.framed_sequence = run.sequence;
+  run.oldest_commit = 0;
+  run.to_store = false;
+  run.has_row = true;
+}
+
+void Loop::write_part(core::Run& run, Batch& batch) {
+  if (run.framed == run.events.size()) return;
+  event::put_frame_part(frame_, run.number, run.framed_sequence + 1, run.framed_time, std::string_view{run.events}.substr(run.framed));
+  run.framed = run.events.size();
+  run.framed_sequence = run.sequence;
+  run.framed_time = run.last_time;
+  if (run.oldest_commit != 0) return;
+  run.oldest_commit = batch.commit.id;
+  journal_order_.emplace_back(run.number, batch.commit.id);
+}
+
+// The runs that have an image in this commit, so that recovery need not ask the store for each.
+void Loop::put_imaged_runs(Batch& batch) {
+  std::string list;
+  std::uint64_t previous = 0;
+  for (const store::Image& image : batch.commit.images) {
+    event::put_signed(list, static_cast<std::int64_t>(image.run - previous));
+    previous = image.run;
+  }
+  event::put_frame_part(frame_, 0, batch.commit.images.size(), 0, list);
+}
+
+void Loop::shorten_journal(Batch& batch) {
+  const auto is_stale = [&](const std::pair<std::uint64_t, std::uint64_t>& entry) {
+    const core::Run* const run = core_.find(entry.first);
+    return run == nullptr || run->oldest_commit != entry.second;
+  };
+  std::size_t images = 0;
+  while (!journal_order_.empty()) {
+    if (!is_stale(journal_order_.front())) {
+      if (journal_bytes_ <= settings_.journal_max || images == images_to_shorten) break;
+      write_image(*core_.find(journal_order_.front().first), batch, 0);
+      ++images;
+    }
+    journal_order_.pop_front();
+  }
+  if (journal_bytes_ <= settings_.journal_max) return;
+  const std::uint64_t needed = journal_order_.empty() ? batch.commit.id : journal_order_.front().second;
+  if (needed <= 1) return;
+  while (!journal_.empty() && journal_.front().commit < needed) {
+    batch.commit.cut = journal_.front().commit;
+    journal_bytes_ -= journal_.front().bytes;
+    journal_.pop_front();
+  }
+}
+
+void Loop::account(core::Run& run) {
+  const std::size_t bytes = core::bytes_of(run);
+  resident_bytes_ += bytes - run.accounted;
+  run.accounted = bytes;
+}
+
+void Loop::answer_ended(core::Run& run, Batch& batch) {
+  const auto [first, last] = waiting_for_end_.equal_range(run.number);
+  for (auto at = first; at != last; ++at) {
+    describe(run, *at->second);
+    batch.answers.push_back({std::move(at->second), {}});
+  }
+  waiting_for_end_.erase(first, last);
+}
+
+void Loop::add_jobs(Batch& batch) {
+  core::Effects& effects = core_.effects();
+  for (const core::Start& start : effects.starts) {
+    const core::Run& run = *start.run;
+    const core::StepPlan& plan = run.step_plan(start.id.step);
+    const core::StepState& state = run.steps[start.id.step];
+    exec::Job& job = batch.jobs.emplace_back();
+    job.id = start.id;
+    job.attempt = start.attempt;
+    job.handler = core_.executor_number(run.plan->queues[start.id.step]);
+    job.run_id = id(run.number, run.created);
+    job.step = plan.name;
+    job.input_is_list = state.map != nullptr;
+    job.input = state.map != nullptr && plan.for_each ? state.map->list : run.input;
+    job.timeout = plan.policy.attempt_timeout.value_or(Duration{0});
+    const std::int64_t deadline = run.plan->plan->deadline;
+    if (deadline > 0) job.deadline = run.created + run.paused_total + deadline;
+    if (plan.policy.max_elapsed && (start.attempt > 1 || plan.policy.max_elapsed->count() > 0)) {
+      const bool from_creation = plan.policy.elapsed_from == ElapsedFrom::creation;
+      const core::Item* const item = state.touched(start.id.item);
+      const Time base = from_creation || item == nullptr ? state.activated : item->first_started;
+      const std::int64_t limit = plan.policy.max_elapsed->count();
+      job.deadline = sooner(job.deadline, base > INT64_MAX - limit ? INT64_MAX : base + limit);
+    }
+    if (start.attempt > 1 || !plan.needs.empty()) add_context(job, run);
+  }
+  effects.starts.clear();
+}
+
+void Loop::add_context(exec::Job& job, const core::Run& run) {
+  auto context = std::make_shared<exec::JobContext>();
+  const core::Item* const item = run.steps[job.id.step].touched(job.id.item);
+  if (item != nullptr && item->trouble != nullptr) context->last_failure = item->trouble->failure;
+  for (const std::uint32_t need : run.step_plan(job.id.step).needs) {
+    const core::StepState& state = run.steps[need];
+    exec::StepOutput output{.step = *run.step_plan(need).name, .is_list = state.map != nullptr};
+    for (std::uint32_t index = 0; index < state.items; ++index) {
+      const core::Item* const done = state.touched(index);
+      output.parts.push_back(done != nullptr && done->output != nullptr ? *done->output : Payload{});
+    }
+    context->outputs.push_back(std::move(output));
+  }
+  job.context = std::move(context);
+}
+
+// ---- writing and releasing ----------------------------------------
+
+std::optional<Loop::Writing> Loop::begin_write(Time now) {
+  if (writing_ || outstanding_.empty()) return std::nullopt;
+  if (trouble_ && now < retry_at_) return std::nullopt;
+  writing_ = true;
+  return Writing{&outstanding_.front()->commit, trouble_.has_value()};
+}
+
+void Loop::end_write(store::Result<void> result, Time now) {
+  writing_ = false;
+  if (!result) {
+    // Nobody knows whether it happened. Whoever waits is told so, and it is tried until the answer is known.
+    trouble_ = result.error();
+    retry_delay_ = std::clamp(retry_delay_ * 2, first_retry, longest_retry);
+    retry_at_ = now + retry_delay_.count();
+    Error told = *trouble_;
+    told.message += " (not recorded yet; the engine keeps trying, so it may still happen: submit again with the same key to be sure)";
+    for (const auto& batch : outstanding_) {
+      for (Batch::Answer& waiting : batch->answers) waiting.reply->done(std::unexpected{told});
+      batch->answers.clear();
+    }
+    return;
+  }
+  trouble_.reset();
+  retry_delay_ = Duration{0};
+  ++committed_;
+  release(*outstanding_.front(), now);
+  // What had nothing to write was only waiting for its turn.
+  while (!outstanding_.empty() && outstanding_.front()->commit.id == 0) release(*outstanding_.front(), now);
+}
+
+// The first of the outstanding batches is durable.
+void Loop::release(Batch& batch, Time now) {
+  const auto at = std::ranges::find(outstanding_, &batch, &std::unique_ptr<Batch>::get);
+  std::unique_ptr<Batch> owned = std::move(*at);
+  outstanding_.erase(at);
+  const std::uint64_t commit = batch.commit.id;
+  if (!batch.jobs.empty()) executor_.start(batch.jobs);
+  for (const event::AttemptId& cancel : batch.cancels) executor_.cancel(cancel);
+  for (Batch::Answer& waiting : batch.answers) waiting.reply->done(std::move(waiting.answer));
+  for (const Batch::Notice& notice : batch.notices) {
+    observer_->published(id(notice.run, notice.created), *notice.plan, notice.chunk_first, notice.new_first, notice.chunk);
+  }
+  while (commit != 0 && !young_order_.empty() && young_order_.front().first <= commit) {
+    young_keys_.erase(young_order_.front().second);
+    young_order_.pop_front();
+  }
+  let_go(batch);
+  for (const core::Prepare& prepare : batch.prepares) count_items(prepare, now);
+  if (spare_.size() < batches_max) {
+    owned->clear();
+    spare_.push_back(std::move(owned));
+  }
+}
+
+void Loop::let_go(Batch& batch) {
+  for (const std::uint64_t number : batch.leaving) {
+    core::Run* const run = core_.find(number);
+    if (run == nullptr || run->leaving_with != batch.commit.id) continue;  // touched again in the meantime
+    resident_bytes_ -= run->accounted;
+    core_.forget(*run);
+  }
+}
+
+void Loop::count_items(const core::Prepare& prepare, Time now) {
+  std::optional<std::uint32_t> items;
+  if (!prepare.list.hashed) {
+    items = exec::list_size(prepare.list.bytes);
+  } else if (const auto stored = store_.read_payload(prepare.list.bytes); stored && *stored) {
+    items = exec::list_size(**stored);
+  }
+  if (items) return core_.prepared(prepare.run, prepare.step, *items, now);
+  core_.prepare_failed(prepare.run, prepare.step,
+                       {.type = "ValueError",
+                        .message = "the output that for_each names is not a list: make it with encode_list()",
+                        .failure_class = FailureClass::deterministic,
+                        .kind = FailureKind::invalid_input},
+                       now);
+}
+
+}  // namespace reprise::runtime

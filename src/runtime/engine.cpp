@@ -1,0 +1,369 @@
+// The public engine: checks what callers ask, hands it to the loop, and waits for the answer.
+#include <reprise/engine.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <semaphore>
+#include <thread>
+
+#include "env/wall_clock.hpp"
+#include "event/codec.hpp"
+#include "event/history.hpp"
+#include "exec/function_pool.hpp"
+#include "runtime/driver.hpp"
+#include "runtime/feed.hpp"
+#include "runtime/ids.hpp"
+#include "runtime/plan_book.hpp"
+#include "store/content_hash.hpp"
+#include "store/store.hpp"
+#include "text/pattern.hpp"
+
+namespace reprise {
+
+using runtime::Input;
+
+namespace {
+
+constexpr std::size_t key_max = 512;
+constexpr std::size_t payload_max = std::size_t{1} << 30U;
+constexpr std::size_t batch_max = 100'000;
+
+std::unexpected<Error> invalid(std::string message) { return std::unexpected{Error{ErrorCode::invalid, std::move(message)}}; }
+std::unexpected<Error> stopped() { return std::unexpected{Error{ErrorCode::stopped, "the engine has stopped"}}; }
+
+// A reply that a thread waits for.
+template <class Base>
+class Awaited final : public Base {
+ public:
+  void done(std::expected<void, Error> answer) override {
+    answer_ = std::move(answer);
+    answered_.release();
+  }
+  std::expected<void, Error> wait() {
+    answered_.acquire();
+    return std::move(answer_);
+  }
+  // False: the time is over, and the answer goes nowhere.
+  bool wait_until(Env::TimePoint until) { return answered_.try_acquire_until(until); }
+  std::expected<void, Error> take() { return std::move(answer_); }
+
+ private:
+  std::binary_semaphore answered_{0};
+  std::expected<void, Error> answer_;
+};
+
+// Large payloads go by their hash; the bytes travel beside it until they are stored.
+event::Payload payload_of(std::string bytes, std::string& body) {
+  if (bytes.size() <= event::payload_inline_max) return event::Payload::of(std::move(bytes));
+  event::Payload payload{store::content_hash(bytes), bytes.size(), true};
+  body = std::move(bytes);
+  return payload;
+}
+
+std::shared_ptr<const MessagePattern> compile(std::string_view expression) {
+  auto pattern = text::compile_pattern(expression);
+  return pattern ? *std::move(pattern) : nullptr;
+}
+
+unsigned threads_for(const EngineSettings& settings) {
+  return settings.threads > 0 ? settings.threads : std::max(4U, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+struct Engine::State final : exec::Sink {
+  State(EngineSettings wanted, std::unique_ptr<store::Store> opened)
+      : settings{std::move(wanted)},
+        env{settings.env != nullptr ? *settings.env : system_env()},
+        clock{env, wall_clock_now_exactly().time_since_epoch().count()},
+        store{std::move(opened)},
+        book{settings.retry},
+        pool{{.threads = threads_for(settings),
+              .grace = settings.grace,
+              .max_abandoned = settings.max_abandoned,
+              .env = &env,
+              .wall_clock = [this] { return clock.now(); },
+              .load = [this](std::string_view hash) { return load(hash); }},
+             *this},
+        loop{*store,
+             pool,
+             {.memory = settings.memory,
+              .max_open = settings.max_open,
+              .park_after = settings.park_after,
+              .keep_ended = settings.keep_ended,
+              .keep_count = settings.keep_count,
+              .types = settings.types},
+             env.random_seed(),
+             clock.now()},
+        driver{loop, *store, clock, settings.max_inbox} {}
+
+  std::expected<void, Error> begin() {
+    auto plans = loop.recover(compile, clock.now());
+    if (!plans) return std::unexpected{plans.error()};
+    book.restore(*std::move(plans));
+    loop.set_observer(&feeds);
+    driver.start();
+    return {};
+  }
+
+  void ended(exec::Outcome&& outcome) override {
+    std::string body;
+    if (outcome.succeeded) outcome.output = payload_of(std::move(outcome.output.bytes), body);
+    driver.push(runtime::Ended{std::move(outcome), std::move(body)});
+  }
+  void progressed(exec::Progress&& progress) override { driver.push(std::move(progress)); }
+
+  std::expected<std::string, Error> load(std::string_view hash) {
+    auto bytes = store->read_payload(hash);
+    if (!bytes) return std::unexpected{bytes.error()};
+    if (!*bytes) return std::unexpected{Error{ErrorCode::store_damaged, "a large payload is missing from the store"}};
+    return std::move(**bytes);
+  }
+
+  bool stop(Duration patience) {
+    const std::lock_guard lock{stop_mutex};
+    if (has_stopped) return stopped_calmly;
+    driver.stop_starting();
+    stopped_calmly = driver.drain(patience);
+    exec::FunctionPool::Stopped rest = pool.stop(Duration{0});
+    for (auto* left : {&rest.not_begun, &rest.interrupted}) {
+      for (const event::AttemptId& id : *left) {
+        runtime::Ended ended;
+        ended.outcome.id = id;
+        ended.interrupted = true;
+        driver.push(std::move(ended));
+      }
+    }
+    driver.finish();
+    feeds.close();
+    has_stopped = true;
+    return stopped_calmly;
+  }
+
+  std::expected<runtime::NewRun, Error> new_run(Task& task);
+  std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question);
+  std::expected<RunOutcome, Error> outcome_in(Awaited<runtime::AskReply>& reply);
+  std::expected<void, Error> operate(runtime::Operation operation, const RunId& run, std::string_view text = {}, std::string payload = {});
+
+  EngineSettings settings;
+  Env& env;
+  runtime::Clock clock;
+  std::unique_ptr<store::Store> store;
+  runtime::PlanBook book;
+  runtime::Feeds feeds;
+  exec::FunctionPool pool;
+  runtime::Loop loop;
+  runtime::Driver driver;
+  std::mutex stop_mutex;
+  bool has_stopped = false;
+  bool stopped_calmly = false;
+};
+
+// ---- opening and closing ----------------------------------------
+
+Engine::Engine(std::unique_ptr<State> state) noexcept : state_{std::move(state)} {}
+
+std::expected<Engine, Error> Engine::open(EngineSettings settings) {
+  auto store = store::open_store(settings.store);
+  if (!store) return std::unexpected{store.error()};
+  auto state = std::make_unique<State>(std::move(settings), *std::move(store));
+  if (auto begun = state->begin(); !begun) return std::unexpected{begun.error()};
+  return Engine{std::move(state)};
+}
+
+Engine::Engine(EngineSettings settings) {
+  auto opened = open(std::move(settings));
+  if (!opened) throw EngineError{opened.error()};
+  state_ = std::move(opened->state_);
+}
+
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&& other) noexcept {
+  if (this != &other) {
+    if (state_ != nullptr) state_->stop(Duration{0});
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+Engine::~Engine() {
+  if (state_ != nullptr) state_->stop(Duration{0});
+}
+
+bool Engine::stop(Duration patience) { return state_->stop(patience); }
+
+EngineStats Engine::stats() const { return state_->driver.stats(); }
+
+// ---- handlers and flows ----------------------------------------
+
+std::expected<void, Error> Engine::add_handler(std::string name, Handler handler, HandlerOptions options) {
+  const std::uint32_t limit = options.concurrency;
+  if (auto added = state_->book.add_handler(name, std::move(options)); !added) return added;
+  const std::uint32_t number = state_->pool.add_handler(name, std::move(handler));
+  if (!state_->driver.push_when_room(runtime::OpenQueue{std::move(name), number, limit})) return stopped();
+  return {};
+}
+
+std::expected<void, Error> Engine::flow(Flow flow) { return state_->book.add_flow(flow); }
+
+// ---- submitting ----------------------------------------
+
+std::expected<runtime::NewRun, Error> Engine::State::new_run(Task& task) {
+  if (task.key.size() > key_max) return invalid("a key has at most 512 bytes");
+  if (task.priority > 9) return invalid("priority is 0 (last) to 9 (first), not " + std::to_string(task.priority));
+  if (task.delay.count() < 0) return invalid("a delay is not negative");
+  if (task.input.size() > payload_max) return invalid("an input has at most 1 GiB");
+  auto plan = book.plan_for(task);
+  if (!plan) return std::unexpected{plan.error()};
+  runtime::NewRun run;
+  run.plan = *plan;
+  run.items = static_cast<std::uint32_t>(task.items.size());
+  run.input = payload_of(task.items.empty() ? std::move(task.input) : encode_list(task.items), run.body);
+  run.key = std::move(task.key);
+  run.delay = task.delay;
+  run.priority = task.priority;
+  return run;
+}
+
+std::expected<RunId, Error> Engine::submit(Task task) {
+  auto run = state_->new_run(task);
+  if (!run) return std::unexpected{run.error()};
+  auto reply = std::make_shared<Awaited<runtime::SubmitReply>>();
+  reply->runs.push_back(*std::move(run));
+  if (!state_->driver.push_when_room(runtime::Submit{reply})) return stopped();
+  if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
+  return reply->runs.front().id;
+}
+
+std::expected<std::vector<RunId>, Error> Engine::submit_all(std::vector<Task> tasks) {
+  if (tasks.size() > batch_max) return invalid("a batch has at most 100,000 tasks");
+  auto reply = std::make_shared<Awaited<runtime::SubmitReply>>();
+  reply->runs.reserve(tasks.size());
+  for (std::size_t index = 0; index < tasks.size(); ++index) {
+    auto run = state_->new_run(tasks[index]);
+    if (!run) return invalid("task " + std::to_string(index + 1) + ": " + run.error().message);
+    reply->runs.push_back(*std::move(run));
+  }
+  if (!state_->driver.push_when_room(runtime::Submit{reply})) return stopped();
+  if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
+  std::vector<RunId> ids;
+  ids.reserve(reply->runs.size());
+  for (const runtime::NewRun& run : reply->runs) ids.push_back(run.id);
+  return ids;
+}
+
+// ---- asking ----------------------------------------
+
+std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> Engine::State::ask(const RunId& run, runtime::Question question) {
+  auto reply = std::make_shared<Awaited<runtime::AskReply>>();
+  if (!driver.push_when_room(runtime::Ask{question, run, reply})) return stopped();
+  if (question == runtime::Question::ended) return reply;
+  if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
+  return reply;
+}
+
+std::expected<RunOutcome, Error> Engine::State::outcome_in(Awaited<runtime::AskReply>& reply) {
+  if (reply.large_output) {
+    auto bytes = load(reply.large_output->bytes);
+    if (!bytes) return std::unexpected{bytes.error()};
+    reply.outcome.output = *std::move(bytes);
+  }
+  return std::move(reply.outcome);
+}
+
+std::expected<RunOutcome, Error> Engine::wait(const RunId& run, std::optional<Duration> patience) {
+  const auto reply = state_->ask(run, runtime::Question::ended);
+  if (!reply) return std::unexpected{reply.error()};
+  std::expected<void, Error> answer;
+  if (!patience) {
+    answer = (*reply)->wait();
+  } else if ((*reply)->wait_until(state_->env.now() + *patience)) {
+    answer = (*reply)->take();
+  } else {
+    return std::unexpected{Error{ErrorCode::timed_out, "the run " + to_string(run) + " has not ended yet"}};
+  }
+  if (!answer) return std::unexpected{answer.error()};
+  return state_->outcome_in(**reply);
+}
+
+std::expected<RunOutcome, Error> Engine::result(const RunId& run) {
+  const auto reply = state_->ask(run, runtime::Question::now);
+  if (!reply) return std::unexpected{reply.error()};
+  return state_->outcome_in(**reply);
+}
+
+std::expected<RunInfo, Error> Engine::info(const RunId& run) {
+  const auto reply = state_->ask(run, runtime::Question::now);
+  if (!reply) return std::unexpected{reply.error()};
+  return (*reply)->info;
+}
+
+std::expected<RunPage, Error> Engine::find(const RunQuery& query, std::string_view cursor) {
+  auto reply = std::make_shared<Awaited<runtime::FindReply>>();
+  reply->query = query;
+  if (!cursor.empty()) {
+    const auto [end, mistake] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), reply->below);
+    if (mistake != std::errc{} || end != cursor.data() + cursor.size() || reply->below == 0) return invalid("this is not a cursor that find() gave");
+  }
+  if (!state_->driver.push_when_room(runtime::Find{reply})) return stopped();
+  if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
+  RunPage page{.runs = std::move(reply->runs)};
+  if (reply->next_below > 1) page.cursor = std::to_string(reply->next_below);
+  return page;
+}
+
+std::expected<std::vector<Event>, Error> Engine::events(const RunId& run) {
+  const auto reply = state_->ask(run, runtime::Question::stored);
+  if (!reply) return std::unexpected{reply.error()};
+  const runtime::BookedPlan* const plan = state_->book.plan((*reply)->plan);
+  std::vector<std::string> names;
+  for (const core::StepPlan& step : plan->plan->steps) names.push_back(*step.name);
+  event::History history{run, std::move(names)};
+  std::vector<Event> events;
+  bool ok = true;
+  const auto read = state_->store->read_history((*reply)->number, [&](std::uint64_t first, std::string_view chunk) {
+    event::ChunkReader reader{chunk, first};
+    event::Record record;
+    while (reader.next(record)) events.push_back(history.add(record));
+    ok = ok && reader.ok();
+  });
+  if (!read) return std::unexpected{read.error()};
+  if (!ok) return std::unexpected{Error{ErrorCode::store_damaged, "the events of run " + to_string(run) + " cannot be read"}};
+  return events;
+}
+
+Events Engine::subscribe(Subscription subscription) {
+  std::shared_ptr<runtime::Feed> feed = state_->feeds.add(std::move(subscription));
+  if (feed->subscription.run) {
+    if (const auto past = events(*feed->subscription.run)) {
+      for (const Event& event : *past) feed->add(event);
+    }
+  }
+  return Events{std::move(feed)};
+}
+
+// ---- operating ----------------------------------------
+
+std::expected<void, Error> Engine::State::operate(runtime::Operation operation, const RunId& run, std::string_view text,
+                                                  std::string payload) {
+  auto reply = std::make_shared<Awaited<runtime::Reply>>();
+  runtime::Operate input{operation, run, std::string{text}, {}, {}, reply};
+  input.payload = payload_of(std::move(payload), input.body);
+  if (!driver.push_when_room(std::move(input))) return stopped();
+  return reply->wait();
+}
+
+std::expected<void, Error> Engine::cancel(const RunId& run, std::string_view why) {
+  return state_->operate(runtime::Operation::cancel, run, why.substr(0, 1024));
+}
+std::expected<void, Error> Engine::pause(const RunId& run) { return state_->operate(runtime::Operation::pause, run); }
+std::expected<void, Error> Engine::resume(const RunId& run) { return state_->operate(runtime::Operation::resume, run); }
+std::expected<void, Error> Engine::retry_failed(const RunId& run) { return state_->operate(runtime::Operation::retry_failed, run); }
+std::expected<void, Error> Engine::remove(const RunId& run) { return state_->operate(runtime::Operation::remove, run); }
+
+std::expected<void, Error> Engine::signal(const RunId& run, std::string_view name, std::string payload) {
+  if (name.empty() || name.size() > 200) return invalid("the name of a signal has 1 to 200 characters");
+  if (payload.size() > payload_max) return invalid("a payload has at most 1 GiB");
+  return state_->operate(runtime::Operation::signal, run, name, std::move(payload));
+}
+
+}  // namespace reprise

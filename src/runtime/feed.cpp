@@ -1,0 +1,101 @@
+#include "runtime/feed.hpp"
+
+#include <algorithm>
+
+#include "event/codec.hpp"
+
+namespace reprise::runtime {
+
+void Feed::add(const Event& event) {
+  const std::lock_guard lock{mutex};
+  if (subscription.run) {
+    if (event.sequence <= std::max(last, subscription.after)) return;
+    last = event.sequence;
+  }
+  if (events.size() >= std::max<std::size_t>(1, subscription.buffer)) {
+    events.pop_front();
+    ++dropped;
+  }
+  events.push_back(event);
+  wake.notify_one();
+}
+
+void Feed::close() {
+  const std::lock_guard lock{mutex};
+  open = false;
+  wake.notify_all();
+}
+
+std::shared_ptr<Feed> Feeds::add(Subscription subscription) {
+  auto feed = std::make_shared<Feed>(std::move(subscription));
+  const std::lock_guard lock{mutex_};
+  feeds_.push_back(feed);
+  watching_ = true;
+  return feed;
+}
+
+void Feeds::close() {
+  const std::lock_guard lock{mutex_};
+  for (const auto& weak : feeds_) {
+    if (const auto feed = weak.lock()) feed->close();
+  }
+}
+
+void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t chunk_first, std::uint64_t new_first,
+                      std::string_view chunk) {
+  constexpr std::size_t histories_max = 100'000;
+  const std::lock_guard lock{mutex_};
+  std::erase_if(feeds_, [](const std::weak_ptr<Feed>& feed) { return feed.expired(); });
+  if (feeds_.empty()) {
+    watching_ = false;
+    histories_.clear();
+    return;
+  }
+  auto found = histories_.find(run);
+  bool is_new = found == histories_.end();
+  if (is_new) {
+    if (histories_.size() >= histories_max) histories_.clear();
+    std::vector<std::string> names;
+    for (const core::StepPlan& step : plan.steps) names.push_back(*step.name);
+    found = histories_.emplace(run, event::History{run, std::move(names)}).first;
+  }
+  event::ChunkReader reader{chunk, chunk_first};
+  event::Record record;
+  bool ended = false;
+  while (reader.next(record)) {
+    if (record.sequence < new_first && !is_new) continue;  // known from the time before
+    const Event event = found->second.add(record);
+    ended = record.type == EventType::ended;
+    if (record.sequence < new_first) continue;
+    for (const auto& weak : feeds_) {
+      const auto feed = weak.lock();
+      if (feed != nullptr && (!feed->subscription.run || *feed->subscription.run == run)) feed->add(event);
+    }
+  }
+  if (ended) histories_.erase(found);
+}
+
+}  // namespace reprise::runtime
+
+namespace reprise {
+
+Events::Events(std::shared_ptr<runtime::Feed> feed) noexcept : feed_{std::move(feed)} {}
+Events::Events(Events&&) noexcept = default;
+Events& Events::operator=(Events&&) noexcept = default;
+Events::~Events() = default;
+
+std::optional<Event> Events::next(Duration patience) {
+  std::unique_lock lock{feed_->mutex};
+  const auto has_news = [&] { return !feed_->events.empty() || !feed_->open; };
+  if (!feed_->wake.wait_for(lock, patience, has_news) || feed_->events.empty()) return std::nullopt;
+  Event event = std::move(feed_->events.front());
+  feed_->events.pop_front();
+  return event;
+}
+
+std::uint64_t Events::dropped() const noexcept {
+  const std::lock_guard lock{feed_->mutex};
+  return feed_->dropped;
+}
+
+}  // namespace reprise

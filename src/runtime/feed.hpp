@@ -1,0 +1,54 @@
+// Those who watch: each has a bounded buffer of its own, and none can slow the engine.
+//
+// Thread safety: published() from the loop's thread; everything else from any.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <reprise/engine.hpp>
+
+#include "event/history.hpp"
+#include "runtime/loop.hpp"
+
+namespace reprise::runtime {
+
+struct Feed {
+  explicit Feed(Subscription wanted) : subscription{std::move(wanted)} {}
+
+  void add(const Event& event);  // also of the past, in order
+  void close();
+
+  const Subscription subscription;
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<Event> events;
+  std::uint64_t last = 0;     // one run: the highest sequence that was added
+  std::uint64_t dropped = 0;
+  bool open = true;
+};
+
+class Feeds final : public Observer {
+ public:
+  std::shared_ptr<Feed> add(Subscription subscription);
+  void close();
+
+  bool is_watching() noexcept override { return watching_.load(std::memory_order_relaxed); }
+  void published(const RunId& run, const core::Plan& plan, std::uint64_t chunk_first, std::uint64_t new_first,
+                 std::string_view chunk) override;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<Feed>> feeds_;
+  std::map<RunId, event::History> histories_;  // of the runs seen since somebody watches
+  std::atomic<bool> watching_ = false;
+};
+
+}  // namespace reprise::runtime

@@ -1,0 +1,113 @@
+// What can reach the loop, and who gets an answer.
+//
+// A Reply is shared by the caller, who may give up waiting, and the loop, which answers it once: after everything the answer speaks of
+// is durable. Thread safety: filled in by the loop before done(); read by the caller after it.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <reprise/engine.hpp>
+
+#include "core/core.hpp"
+#include "exec/executor.hpp"
+
+namespace reprise::runtime {
+
+using event::Payload;
+using event::Time;
+
+class Reply {
+ public:
+  Reply() = default;
+  Reply(const Reply&) = delete;
+  Reply& operator=(const Reply&) = delete;
+  virtual ~Reply() = default;
+  virtual void done(std::expected<void, Error> answer) = 0;
+};
+
+// A plan with its place in the store; the plan book keeps it at one address for ever.
+struct BookedPlan {
+  std::uint32_t number = 0;
+  std::shared_ptr<const core::Plan> plan;
+  std::string body;
+};
+
+struct NewRun {
+  const BookedPlan* plan = nullptr;
+  Payload input = {};      // over 4 KiB: the hash ...
+  std::string body = {};   // ... of this
+  std::uint32_t items = 0;
+  std::string key = {};
+  Duration delay{0};
+  std::uint8_t priority = 5;
+
+  RunId id = {};  // the answer; of the run that has the key already, if there is one
+};
+
+struct SubmitReply : Reply {
+  std::vector<NewRun> runs;
+};
+struct Submit {
+  std::shared_ptr<SubmitReply> reply;
+};
+
+enum class Operation : std::uint8_t { cancel, pause, resume, signal, retry_failed, remove };
+struct Operate {
+  Operation operation;
+  RunId run;
+  std::string text;  // cancel: why. signal: its name
+  Payload payload;
+  std::string body;  // of a payload over 4 KiB
+  std::shared_ptr<Reply> reply;
+};
+
+// What is known about one run.
+struct AskReply : Reply {
+  std::uint64_t number = 0;
+  std::uint32_t plan = 0;
+  RunInfo info = {};
+  RunOutcome outcome = {};
+  std::optional<Payload> large_output = {};  // the outcome's output is in the store
+};
+enum class Question : std::uint8_t {
+  now,    // as it is
+  ended,  // answer when the run has ended
+  stored  // as it is, and see that all its events are in its history
+};
+struct Ask {
+  Question question;
+  RunId run;
+  std::shared_ptr<AskReply> reply;
+};
+
+struct FindReply : Reply {
+  RunQuery query;
+  std::uint64_t below = 0;  // 0 = from the newest
+  std::vector<RunInfo> runs;
+  std::uint64_t next_below = 0;  // 0 = there are no more
+};
+struct Find {
+  std::shared_ptr<FindReply> reply;
+};
+
+struct OpenQueue {
+  std::string handler;
+  std::uint32_t executor_number;
+  std::uint32_t limit;
+};
+
+struct Ended {
+  exec::Outcome outcome;
+  std::string body;  // of an output over 4 KiB; outcome.output is its hash then
+  bool interrupted = false;  // the engine itself stopped it
+};
+
+using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, exec::Progress>;
+
+}  // namespace reprise::runtime

@@ -1,0 +1,355 @@
+// What the loop does with each input, and with time.
+#include "runtime/loop.hpp"
+
+#include <algorithm>
+
+#include "runtime/ids.hpp"
+
+namespace reprise::runtime {
+namespace {
+
+constexpr std::size_t timers_a_turn = 8192;
+constexpr std::size_t starts_a_turn = 4096;
+
+std::unexpected<Error> not_found(const RunId& run) {
+  return std::unexpected{Error{ErrorCode::not_found, "there is no run " + to_string(run) + " in this store"}};
+}
+
+}  // namespace
+
+Loop::Loop(store::Store& store, exec::Executor& executor, const LoopSettings& settings, std::uint64_t seed, Time now)
+    : store_{store}, executor_{executor}, settings_{settings}, core_{now, seed}, secret_{store.secret()} {}
+
+RunId Loop::id(std::uint64_t number, Time created) const noexcept { return id_of(secret_, number, created); }
+
+void Loop::handle(Input&& input, Time now) {
+  std::visit([&](auto&& kind) { take(std::move(kind), now); }, std::move(input));
+}
+
+bool Loop::turn(Time now) {
+  bool more = core_.due(now, timers_a_turn);
+  more |= load_open_runs(now);
+  more |= load_due_runs(now);
+  if (starting_ && core_.has_ready()) {
+    // Attempts that are recorded but not yet handed over will need their threads too.
+    std::size_t promised = core_.effects().starts.size();
+    for (const auto& batch : outstanding_) promised += batch->jobs.size();
+    core_.dispatch(
+        [&](std::uint32_t handler) {
+          const std::size_t room = executor_.capacity(handler);
+          return room > promised ? room - promised : 0;
+        },
+        starts_a_turn, now);
+  }
+  apply_retention(now);
+  return more;
+}
+
+bool Loop::has_news() const noexcept {
+  const core::Effects& effects = const_cast<Loop*>(this)->core_.effects();
+  return !effects.touched.empty() || !answers_.empty() || !filling_.removals.empty() || !filling_.plans.empty() ||
+         !effects.prepares.empty() || !effects.cancels.empty();
+}
+
+bool Loop::has_news_now() const noexcept { return outstanding_.empty() && has_news(); }
+
+std::optional<Time> Loop::next_wakeup() const {
+  std::optional<Time> next = core_.next_due();
+  const auto consider = [&](Time time) { next = next ? std::min(*next, time) : time; };
+  if (next_due_ && !memory_is_short()) consider(*next_due_ - settings_.park_after.count() / 2);
+  if (trouble_ && !writing_) consider(retry_at_);
+  if (next_retention_ != 0) consider(next_retention_);
+  return next;
+}
+
+// ---- attempts ----------------------------------------
+
+void Loop::take(Ended&& ended, Time now) {
+  exec::Outcome& outcome = ended.outcome;
+  if (ended.interrupted) {
+    core_.interrupted(outcome.id, now);
+  } else if (!outcome.succeeded) {
+    core_.failed(outcome.id, *outcome.failure, now);
+  } else if (core_.succeeded(outcome.id, outcome.output.view(), now) && outcome.output.hashed) {
+    put_payload(outcome.id.run, outcome.output, std::move(ended.body));
+  }
+}
+
+void Loop::take(exec::Progress&& progress, Time now) { core_.progressed(progress.id, progress.text, now); }
+
+void Loop::take(OpenQueue&& queue, Time) { core_.open_queue(queue.handler, queue.executor_number, queue.limit); }
+
+void Loop::put_payload(std::uint64_t run, const Payload& payload, std::string body) {
+  store::NewPayload row;
+  row.hash = filling_.put(payload.bytes);
+  row.body = filling_.put(body);
+  row.run = run;
+  filling_.payloads.push_back(row);
+}
+
+// ---- submitting ----------------------------------------
+
+void Loop::take(Submit&& submit, Time now) {
+  std::expected<void, Error> answer = admit(*submit.reply);
+  for (NewRun& run : submit.reply->runs) {
+    if (!answer) break;
+    answer = accept(run, now);
+  }
+  answer_later(std::move(submit.reply), std::move(answer));
+}
+
+std::expected<void, Error> Loop::admit(const SubmitReply& reply) const {
+  if (trouble_) return std::unexpected{*trouble_};
+  if (!starting_) return std::unexpected{Error{ErrorCode::stopped, "the engine is stopping and takes no new work"}};
+  if (open_ + reply.runs.size() > settings_.max_open) {
+    return std::unexpected{Error{ErrorCode::full, "there are " + std::to_string(open_) + " open runs, and max_open is " +
+                                                      std::to_string(settings_.max_open) + ": try again later"}};
+  }
+  if (next_run_ + reply.runs.size() > run_number_max) {
+    return std::unexpected{Error{ErrorCode::full, "the store has used up its run numbers"}};
+  }
+  return {};
+}
+
+std::expected<std::optional<RunId>, Error> Loop::id_of_key(const std::string& key) {
+  std::uint64_t number = 0;
+  if (const auto young = young_keys_.find(key); young != young_keys_.end()) {
+    number = young->second;
+  } else {
+    const auto stored = store_.run_of_key(key);
+    if (!stored) return std::unexpected{stored.error()};
+    if (!*stored) return std::nullopt;
+    number = **stored;
+  }
+  if (const core::Run* const run = core_.find(number); run != nullptr) return id(number, run->created);
+  const auto row = store_.read_run(number);
+  if (!row) return std::unexpected{row.error()};
+  if (!*row) return std::nullopt;
+  return id(number, (*row)->created);
+}
+
+std::expected<void, Error> Loop::accept(NewRun& run, Time now) {
+  if (!run.key.empty()) {
+    const auto known = id_of_key(run.key);
+    if (!known) return std::unexpected{known.error()};
+    if (*known) {
+      run.id = **known;
+      return {};
+    }
+  }
+  const std::uint64_t number = next_run_++;
+  const Time due = run.delay.count() > 0 ? (run.delay.count() > INT64_MAX - now ? INT64_MAX : now + run.delay.count()) : 0;
+  core_.submit({.run = number,
+                .plan = plan_of(*run.plan),
+                .input = run.input.view(),
+                .items = run.items,
+                .key = run.key,
+                .due = due,
+                .priority = run.priority,
+                .asleep = memory_is_short()},
+               now);
+  ++open_;
+  run.id = id(number, now);
+  if (run.input.hashed) put_payload(number, run.input, std::move(run.body));
+  if (!run.key.empty()) {
+    filling_.keys.push_back({filling_.put(run.key), number});
+    young_keys_.emplace(run.key, number);
+    young_order_.emplace_back(next_commit_, run.key);
+  }
+  return {};
+}
+
+const core::NumberedPlan* Loop::plan_of(const BookedPlan& booked) {
+  if (stored_plans_.size() <= booked.number) stored_plans_.resize(booked.number + 1, false);
+  if (!stored_plans_[booked.number]) {
+    stored_plans_[booked.number] = true;
+    store::NewPlan row;
+    row.number = booked.number;
+    row.name = filling_.put(booked.plan->name);
+    row.body = filling_.put(booked.body);
+    filling_.plans.push_back(row);
+  }
+  const core::NumberedPlan* const known = core_.plan(booked.number);
+  return known != nullptr ? known : core_.add_plan(booked.number, booked.plan);
+}
+
+// ---- operating ----------------------------------------
+
+void Loop::take(Operate&& operate, Time now) {
+  if (trouble_) return operate.reply->done(std::unexpected{*trouble_});
+  if (operate.operation == Operation::remove) {
+    auto answer = remove(operate);
+    return answer_later(std::move(operate.reply), std::move(answer));
+  }
+  const auto found = load(operate.run);
+  std::expected<void, Error> answer;
+  if (!found) {
+    answer = std::unexpected{found.error()};
+  } else if (found->run == nullptr) {
+    answer = not_found(operate.run);
+  } else {
+    core::Run& run = *found->run;
+    const bool was_open = !run.has_ended();
+    if (!run.live) core_.adopt(run, now);
+    answer = operate_on(run, operate, now);
+    if (!was_open && !run.has_ended()) ++open_;
+    unload(*found);
+  }
+  answer_later(std::move(operate.reply), std::move(answer));
+}
+
+std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Time now) {
+  switch (operate.operation) {
+    case Operation::cancel: return core_.cancel(run, operate.text, now);
+    case Operation::pause: return core_.pause(run, now);
+    case Operation::resume: return core_.resume(run, now);
+    case Operation::retry_failed: return core_.retry_failed(run, now);
+    case Operation::signal: {
+      auto answer = core_.signal(run, operate.text, operate.payload.view(), now);
+      if (answer && operate.payload.hashed) put_payload(run.number, operate.payload, std::move(operate.body));
+      return answer;
+    }
+    case Operation::remove: break;
+  }
+  return {};
+}
+
+std::expected<void, Error> Loop::remove(const Operate& operate) {
+  const std::uint64_t number = number_in(operate.run);
+  bool ended = false;
+  if (const core::Run* const run = core_.find(number); run != nullptr && id(number, run->created) == operate.run) {
+    ended = run->has_ended() && !run->touched;
+  } else {
+    const auto row = store_.read_run(number);
+    if (!row) return std::unexpected{row.error()};
+    if (!*row || id(number, (*row)->created) != operate.run) return not_found(operate.run);
+    ended = !is_open((*row)->status);
+  }
+  if (!ended) return std::unexpected{Error{ErrorCode::invalid, "the run has not ended: cancel it first"}};
+  filling_.removals.push_back(number);
+  return {};
+}
+
+// ---- asking ----------------------------------------
+
+RunInfo Loop::info_of(const core::Run& run) const {
+  RunInfo info{.id = id(run.number, run.created),
+               .name = run.plan->plan->name,
+               .status = run.status,
+               .created = WallTime{Duration{run.created}},
+               .key = run.key};
+  if (run.ended != 0) info.ended = WallTime{Duration{run.ended}};
+  return info;
+}
+
+void Loop::describe(const core::Run& run, AskReply& reply) const {
+  reply.number = run.number;
+  reply.plan = run.plan->number;
+  reply.info = info_of(run);
+  reply.outcome = core::outcome_of(run);
+  const Payload* const output = core::output_of(run);
+  if (output != nullptr && output->hashed) reply.large_output = *output;
+}
+
+void Loop::take(Ask&& ask, Time) {
+  if (trouble_) return ask.reply->done(std::unexpected{*trouble_});
+  const auto found = load(ask.run);
+  if (!found) return ask.reply->done(std::unexpected{found.error()});
+  if (found->run == nullptr) return answer_later(std::move(ask.reply), not_found(ask.run));
+  core::Run& run = *found->run;
+  if (ask.question == Question::ended && !run.has_ended()) {
+    waiting_for_end_.emplace(run.number, std::move(ask.reply));
+    return unload(*found);
+  }
+  describe(run, *ask.reply);
+  if (ask.question == Question::stored && !run.events.empty()) {
+    run.to_store = true;
+    run.leaving_with = 0;
+    if (!run.touched) core_.effects().touched.push_back(&run);
+    run.touched = true;
+  }
+  unload(*found);
+  answer_later(std::move(ask.reply), {});
+}
+
+void Loop::take(Find&& find, Time) {
+  FindReply& reply = *find.reply;
+  if (trouble_) return reply.done(std::unexpected{*trouble_});
+  const RunQuery& query = reply.query;
+  const std::size_t limit = std::clamp<std::size_t>(query.limit, 1, 10'000);
+  const std::uint64_t below = reply.below == 0 ? UINT64_MAX : reply.below;
+  store::RunFilter filter{.status = query.status};
+  if (query.created_from) filter.created_from = query.created_from->time_since_epoch().count();
+  if (query.created_before) filter.created_before = query.created_before->time_since_epoch().count();
+  auto rows = store_.find(filter, reply.below, limit);
+  if (!rows) return reply.done(std::unexpected{rows.error()});
+
+  // What is in memory is newer than its row, and may have none.
+  const std::uint64_t lowest = rows->size() == limit ? rows->back().run : 0;
+  std::map<std::uint64_t, RunInfo, std::greater<>> found;
+  for (const store::StoredRun& row : *rows) {
+    if (core_.find(row.run) != nullptr) continue;
+    const core::NumberedPlan* const plan = core_.plan(row.plan);
+    RunInfo info{.id = id(row.run, row.created),
+                 .name = plan != nullptr ? plan->plan->name : "",
+                 .status = row.status,
+                 .created = WallTime{Duration{row.created}},
+                 .key = row.key};
+    if (row.ended != 0) info.ended = WallTime{Duration{row.ended}};
+    found.emplace(row.run, std::move(info));
+  }
+  core_.for_each_run([&](const core::Run& run) {
+    if (run.number >= below || run.number < lowest || run.plan == nullptr) return;
+    if (query.status && run.status != *query.status) return;
+    if (run.created < filter.created_from || run.created >= filter.created_before) return;
+    found.emplace(run.number, info_of(run));
+  });
+  reply.next_below = lowest;
+  for (auto& [number, info] : found) {
+    if (reply.runs.size() == limit) {
+      reply.next_below = number + 1;
+      break;
+    }
+    if (query.name.empty() || info.name == query.name) reply.runs.push_back(std::move(info));
+  }
+  answer_later(std::move(find.reply), {});
+}
+
+void Loop::answer_later(std::shared_ptr<Reply> reply, std::expected<void, Error> answer) {
+  if (trouble_) return reply->done(answer ? std::unexpected{*trouble_} : std::move(answer));
+  answers_.push_back({std::move(reply), std::move(answer)});
+}
+
+void Loop::abandon_replies(const Error& error) {
+  for (const auto& batch : outstanding_) {
+    for (Batch::Answer& waiting : batch->answers) waiting.reply->done(std::unexpected{error});
+    batch->answers.clear();
+  }
+  for (Batch::Answer& waiting : answers_) waiting.reply->done(std::unexpected{error});
+  answers_.clear();
+  for (auto& [run, reply] : waiting_for_end_) reply->done(std::unexpected{error});
+  waiting_for_end_.clear();
+}
+
+EngineStats Loop::stats() const {
+  const core::Counters& counters = core_.counters();
+  return {.open = open_,
+          .resident = core_.resident(),
+          .resident_bytes = resident_bytes_,
+          .ready = counters.ready,
+          .running = counters.running,
+          .waiting = core_.timers(),
+          .accepted = counters.accepted,
+          .succeeded = counters.succeeded,
+          .failed = counters.failed,
+          .canceled = counters.canceled,
+          .attempts = counters.attempts,
+          .retries = counters.retries,
+          .late = counters.late,
+          .commits = committed_,
+          .events = counters.events,
+          .loading = loading_,
+          .trouble = trouble_ ? trouble_->message : ""};
+}
+
+}  // namespace reprise::runtime

@@ -1,0 +1,213 @@
+// The loop that joins core, store and executor: inbox → core → commit → effects.
+//
+// It has no thread, clock or lock of its own: the engine (engine.cpp) and the simulator (sim/) both drive it, with real and virtual time.
+// The driver gives it inputs and calls turn(); asks build() for batches; writes them in order with write_commit(); and tells
+// end_write(). Up to two batches are on their way: while one is being synced the next is filled. Effects of a batch (attempts to
+// start, answers to callers) are released by end_write() and never before.
+//
+// Runs with nothing to do for long are written as images and leave memory; they come back when they are due. So does what is submitted
+// when memory is full. The journal is kept short by writing images of the runs that have been in it longest.
+// Thread safety: none; one thread drives it. The store may be written by another thread between begin_write() and end_write().
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/core.hpp"
+#include "exec/executor.hpp"
+#include "runtime/inputs.hpp"
+#include "store/store.hpp"
+
+namespace reprise::runtime {
+
+struct LoopSettings {
+  std::size_t memory = 256U << 20U;
+  std::uint64_t max_open = 100'000'000;
+  Duration park_after = std::chrono::seconds{10};
+  std::optional<Duration> keep_ended = {};
+  std::optional<std::uint64_t> keep_count = {};
+  std::size_t journal_max = 16U << 20U;  // bytes of frames before images are written to shorten it
+  const TypeTree* types = nullptr;
+};
+
+// Watches events as they become durable. It must return quickly and may not call back.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+  virtual bool is_watching() noexcept = 0;
+  // Whole events of one run, as a chunk; the first new one has this sequence.
+  virtual void published(const RunId& run, const core::Plan& plan, std::uint64_t chunk_first, std::uint64_t new_first,
+                         std::string_view chunk) = 0;
+};
+
+struct Batch {
+  struct Answer {
+    std::shared_ptr<Reply> reply;
+    std::expected<void, Error> answer;
+  };
+  struct Notice {
+    std::uint64_t run;
+    const core::Plan* plan;
+    Time created;
+    std::uint64_t chunk_first, new_first;
+    std::string chunk;
+  };
+  store::Commit commit;
+  std::vector<exec::Job> jobs;
+  std::vector<event::AttemptId> cancels;
+  std::vector<core::Prepare> prepares;
+  std::vector<Answer> answers;
+  std::vector<std::uint64_t> leaving;  // runs that leave memory when it is durable
+  std::vector<Notice> notices;
+
+  void clear();
+};
+
+class Loop {
+ public:
+  Loop(store::Store& store, exec::Executor& executor, const LoopSettings& settings, std::uint64_t seed, Time now);
+
+  // Reads the plans and the journal: what was in memory when the engine ended is in memory again. Other open runs follow, turn by turn.
+  store::Result<std::vector<BookedPlan>> recover(const core::PatternCompiler& compile, Time now);
+
+  void handle(Input&& input, Time now);
+  // Fires timers, loads runs, starts what is ready. True: there is more to do at once.
+  bool turn(Time now);
+
+  // Makes a batch of what has happened, if there is anything and fewer than two are on their way.
+  void build(Time now);
+  struct Writing {
+    const store::Commit* commit = nullptr;
+    bool verify = false;  // it was tried before, and may have happened
+  };
+  std::optional<Writing> begin_write(Time now);  // std::nullopt: nothing to write now, or somebody is writing
+  void end_write(store::Result<void> result, Time now);
+
+  std::size_t outstanding() const noexcept { return outstanding_.size(); }
+  bool has_news() const noexcept;      // build() would find something ...
+  bool has_news_now() const noexcept;  // ... and has room for it
+  bool in_trouble() const noexcept { return trouble_.has_value(); }
+  bool is_loading() const noexcept { return loading_; }
+  std::optional<Time> next_wakeup() const;
+  // What happens next only if it may: nothing new is started any more.
+  void stop_starting() noexcept { starting_ = false; }
+  // No answer will come any more: everybody who waits is told so.
+  void abandon_replies(const Error& error);
+
+  void set_observer(Observer* observer) noexcept { observer_ = observer; }
+  EngineStats stats() const;
+  std::uint64_t secret() const noexcept { return secret_; }
+  core::Core& core() noexcept { return core_; }
+
+ private:
+  // loop.cpp
+  void take(Ended&& ended, Time now);
+  void take(Submit&& submit, Time now);
+  void take(Operate&& operate, Time now);
+  void take(Ask&& ask, Time now);
+  void take(Find&& find, Time now);
+  void take(OpenQueue&& queue, Time now);
+  void take(exec::Progress&& progress, Time now);
+  std::expected<void, Error> admit(const SubmitReply& reply) const;
+  std::expected<void, Error> accept(NewRun& run, Time now);
+  std::expected<std::optional<RunId>, Error> id_of_key(const std::string& key);
+  std::expected<void, Error> operate_on(core::Run& run, Operate& operate, Time now);
+  std::expected<void, Error> remove(const Operate& operate);
+  void answer_later(std::shared_ptr<Reply> reply, std::expected<void, Error> answer);
+  const core::NumberedPlan* plan_of(const BookedPlan& booked);
+  void put_payload(std::uint64_t run, const Payload& payload, std::string body);
+  void describe(const core::Run& run, AskReply& reply) const;
+  RunInfo info_of(const core::Run& run) const;
+  RunId id(std::uint64_t number, Time created) const noexcept;
+
+  // commit.cpp
+  Batch& new_batch();
+  void write_run(core::Run& run, Batch& batch, Time now);
+  void write_image(core::Run& run, Batch& batch, Time due);
+  void write_part(core::Run& run, Batch& batch);
+  std::optional<Time> park_until(const core::Run& run, Time now) const;
+  void shorten_journal(Batch& batch);
+  void add_jobs(Batch& batch);
+  void add_context(exec::Job& job, const core::Run& run);
+  void put_imaged_runs(Batch& batch);
+  void count_items(const core::Prepare& prepare, Time now);
+  void release(Batch& batch, Time now);
+  void let_go(Batch& batch);
+  void answer_ended(core::Run& run, Batch& batch);
+  void account(core::Run& run);
+  bool memory_is_short() const noexcept { return resident_bytes_ > settings_.memory; }
+
+  // recovery.cpp
+  store::Result<void> replay_journal(Time now);
+  struct Loaded {
+    core::Run* run = nullptr;  // nullptr: there is no such run
+    bool fresh = false;        // it was not in memory, and is not live
+  };
+  store::Result<Loaded> load(const RunId& id);
+  void unload(const Loaded& loaded);  // again, unless something happened to it
+  core::Run* revive(const store::StoredRun& row);
+  bool load_open_runs(Time now);
+  bool load_due_runs(Time now);
+  void apply_retention(Time now);
+
+  store::Store& store_;
+  exec::Executor& executor_;
+  LoopSettings settings_;
+  core::Core core_;
+  std::uint64_t secret_;
+  Observer* observer_ = nullptr;
+
+  std::uint64_t next_run_ = 1;
+  std::uint64_t next_commit_ = 1;
+  std::uint64_t open_ = 0;
+  std::size_t resident_bytes_ = 0;
+  bool starting_ = true;
+
+  // what goes into the next batch besides the runs that were touched
+  store::Commit filling_;  // keys, payloads, plans and removals
+  std::vector<Batch::Answer> answers_;
+  std::vector<bool> stored_plans_;
+  std::string frame_;  // memory that is used again
+
+  std::deque<std::unique_ptr<Batch>> outstanding_;  // the first one is the next to become durable
+  std::vector<std::unique_ptr<Batch>> spare_;
+  bool writing_ = false;
+  std::optional<Error> trouble_;
+  Time retry_at_ = 0;
+  Duration retry_delay_{0};
+
+  std::unordered_map<std::string, std::uint64_t> young_keys_;  // keys whose commit is not durable yet
+  std::deque<std::pair<std::uint64_t, std::string>> young_order_;  // by commit
+  std::unordered_multimap<std::uint64_t, std::shared_ptr<AskReply>> waiting_for_end_;
+
+  struct FrameSize {
+    std::uint64_t commit;
+    std::size_t bytes;
+  };
+  std::deque<FrameSize> journal_;
+  std::size_t journal_bytes_ = 0;
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> journal_order_;  // (run, its oldest commit), oldest first
+
+  bool loading_ = true;
+  std::uint64_t open_cursor_ = 0;
+  store::DueCursor due_cursor_;
+  std::optional<Time> next_due_;  // of the parked runs; not exact: may be too early
+  Time next_retention_ = 0;  // 0 = never
+  std::uint64_t removed_with_ = 0;  // the commit with the last removals
+  std::uint64_t committed_ = 0;
+};
+
+// Writes one commit. With `verify` the store is opened again first, and what is already there is not written twice.
+store::Result<void> write_commit(store::Store& store, const store::Commit& commit, bool verify);
+
+}  // namespace reprise::runtime

@@ -1,0 +1,250 @@
+#include "runtime/plan_book.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "text/nearest.hpp"
+
+namespace reprise::runtime {
+namespace {
+
+constexpr std::size_t plans_max = 1'000'000;
+
+std::unexpected<Error> invalid(std::string message) {
+  return std::unexpected{Error{ErrorCode::invalid, std::move(message)}};
+}
+
+std::string quoted(std::string_view name) { return '"' + std::string{name} + '"'; }
+
+template <class Map>
+std::vector<std::string_view> names_in(const Map& map) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  return names;
+}
+
+// no handler named "chrage"; did you mean "charge"?
+std::string unknown(std::string_view what, std::string_view name, const std::vector<std::string_view>& known) {
+  std::string message = "there is no " + std::string{what} + " named " + quoted(name);
+  if (const std::string_view near = text::nearest(name, known); !near.empty()) {
+    return message + "; did you mean " + quoted(near) + "?";
+  }
+  if (known.empty()) return message + "; none has been given to the engine yet";
+  message += "; known are ";
+  for (std::size_t index = 0; index < std::min<std::size_t>(known.size(), 8); ++index) {
+    message += (index > 0 ? ", " : "") + quoted(known[index]);
+  }
+  return message;
+}
+
+std::optional<Duration> shorter(const std::optional<Duration>& left, const std::optional<Duration>& right) {
+  if (!left) return right;
+  return right ? std::min(*left, *right) : left;
+}
+
+core::StepPlan call_step(std::string name, const std::string& handler, const PolicyLevels& levels, const HandlerOptions& options,
+                         const std::optional<Duration>& timeout) {
+  core::StepPlan step;
+  step.name = std::make_shared<const std::string>(std::move(name));
+  step.handler = handler;
+  const ResolvedPolicy resolved = resolve(levels, options.type);
+  step.level = resolved.level;
+  step.policy = *resolved.policy;
+  step.policy.attempt_timeout = shorter(step.policy.attempt_timeout, shorter(options.timeout, timeout));
+  return step;
+}
+
+std::uint32_t index_of(const Flow& flow, std::string_view name) {
+  const auto found = std::ranges::find(flow.steps, name, &FlowStep::name);
+  return static_cast<std::uint32_t>(found - flow.steps.begin());
+}
+
+bool has_step(const Flow& flow, std::string_view name) { return index_of(flow, name) < flow.steps.size(); }
+
+// a -> b -> a, or nothing.
+std::string cycle_in(const Flow& flow) {
+  std::vector<int> state(flow.steps.size(), 0);  // 1 = on the way, 2 = done
+  std::vector<std::uint32_t> way;
+  std::string found;
+  const auto visit = [&](const auto& self, std::uint32_t step) -> bool {
+    if (state[step] == 2) return false;
+    way.push_back(step);
+    if (state[step] == 1) {
+      for (auto at = std::ranges::find(way, step); at != way.end(); ++at) {
+        found += (found.empty() ? "" : " -> ") + flow.steps[*at].name;
+      }
+      return true;
+    }
+    state[step] = 1;
+    for (const std::string& need : flow.steps[step].needs) {
+      if (has_step(flow, need) && self(self, index_of(flow, need))) return true;
+    }
+    state[step] = 2;
+    way.pop_back();
+    return false;
+  };
+  for (std::uint32_t step = 0; step < flow.steps.size(); ++step) {
+    way.clear();
+    if (visit(visit, step)) break;
+  }
+  return found;
+}
+
+}  // namespace
+
+void PlanBook::restore(std::vector<BookedPlan> plans) {
+  const std::lock_guard lock{mutex_};
+  for (BookedPlan& plan : plans) {
+    auto booked = std::make_unique<BookedPlan>(std::move(plan));
+    if (by_number_.size() <= booked->number) by_number_.resize(booked->number + 1, nullptr);
+    by_number_[booked->number] = booked.get();
+    std::string body = booked->body;
+    by_body_.emplace(std::move(body), std::move(booked));
+  }
+}
+
+const BookedPlan* PlanBook::book(core::Plan plan) {
+  std::string body = encode_plan(plan);
+  if (const auto known = by_body_.find(body); known != by_body_.end()) return known->second.get();
+  if (by_number_.size() >= plans_max) return nullptr;
+  plan.connect();
+  auto booked = std::make_unique<BookedPlan>();
+  booked->number = static_cast<std::uint32_t>(by_number_.size());
+  booked->plan = std::make_shared<const core::Plan>(std::move(plan));
+  booked->body = body;
+  by_number_.push_back(booked.get());
+  return by_body_.emplace(std::move(body), std::move(booked)).first->second.get();
+}
+
+const BookedPlan* PlanBook::plan(std::uint32_t number) const {
+  const std::lock_guard lock{mutex_};
+  return number < by_number_.size() ? by_number_[number] : nullptr;
+}
+
+std::expected<void, Error> PlanBook::add_handler(const std::string& name, HandlerOptions options) {
+  if (name.empty() || name.size() > 200) return invalid("the name of a handler has 1 to 200 characters");
+  const std::lock_guard lock{mutex_};
+  const BookedPlan* const plan = book(task_plan(name, options, {}));
+  if (plan == nullptr) return std::unexpected{Error{ErrorCode::full, "the store has a million plans already"}};
+  handlers_[name] = {std::move(options), plan};
+  return {};
+}
+
+core::Plan PlanBook::task_plan(const std::string& handler, const HandlerOptions& options, const Task& task) const {
+  const PolicyLevels levels{.work_item = task.retry ? &*task.retry : nullptr,
+                            .step = options.retry ? &*options.retry : nullptr,
+                            .run = default_policy_ ? &*default_policy_ : nullptr};
+  core::Plan plan;
+  plan.name = handler;
+  if (task.deadline) plan.deadline = std::max<std::int64_t>(1, task.deadline->count());
+  plan.steps.push_back(call_step(handler, handler, levels, options, {}));
+  return plan;
+}
+
+std::expected<const BookedPlan*, Error> PlanBook::plan_for(const Task& task) {
+  if (task.handler.empty() == task.flow.empty()) return invalid("a task names either a handler or a flow");
+  const std::lock_guard lock{mutex_};
+  if (!task.flow.empty()) {
+    if (!task.items.empty()) return invalid("a flow takes one input; a step with for_each has items");
+    if (task.retry) return invalid("the policies of a flow are those of its steps");
+    const auto found = flows_.find(task.flow);
+    if (found == flows_.end()) return invalid(unknown("flow", task.flow, names_in(flows_)));
+    if (!task.deadline) return found->second;
+    core::Plan plan = *found->second->plan;
+    plan.deadline = std::max<std::int64_t>(1, task.deadline->count());
+    return book(std::move(plan));
+  }
+  if (!task.items.empty() && !task.input.empty()) return invalid("a task has either an input or items");
+  const auto found = handlers_.find(task.handler);
+  if (found == handlers_.end()) return invalid(unknown("handler", task.handler, names_in(handlers_)));
+  if (!task.retry && !task.deadline && task.items.empty()) return found->second.plan;
+  core::Plan plan = task_plan(task.handler, found->second.options, task);
+  const BookedPlan* const booked = book(std::move(plan));
+  if (booked == nullptr) return std::unexpected{Error{ErrorCode::full, "the store has a million plans already"}};
+  return booked;
+}
+
+// ---- flows ----------------------------------------
+
+std::string PlanBook::mistakes_in(const Flow& flow) const {
+  std::string mistakes;
+  const auto say = [&](const std::string& step, std::string text) {
+    mistakes += (mistakes.empty() ? "" : "\n") + (step.empty() ? "" : "step " + quoted(step) + ": ") + std::move(text);
+  };
+  if (flow.name.empty() || flow.name.size() > 200) say("", "the name of a flow has 1 to 200 characters");
+  if (flow.steps.empty()) say("", "a flow has at least one step");
+  std::vector<std::string_view> names;
+  for (const FlowStep& step : flow.steps) names.push_back(step.name);
+  for (const FlowStep& step : flow.steps) {
+    if (step.name.empty()) say("", "a step has a name");
+    if (std::ranges::count(names, step.name) > 1) say(step.name, "another step has the same name");
+    const int verbs = (step.handler.empty() ? 0 : 1) + (step.wait ? 1 : 0) + (step.signal.empty() ? 0 : 1);
+    if (verbs != 1) say(step.name, "exactly one of handler, wait and signal says what a step does");
+    if (!step.handler.empty() && !handlers_.contains(step.handler)) say(step.name, unknown("handler", step.handler, names_in(handlers_)));
+    if (step.wait && step.wait->count() < 0) say(step.name, "a wait is not negative");
+    for (const std::string& need : step.needs) {
+      if (!has_step(flow, need)) say(step.name, unknown("step", need, names));
+    }
+    if (!step.for_each.empty() && std::ranges::find(step.needs, step.for_each) == step.needs.end()) {
+      say(step.name, "for_each names a step that this one needs");
+    }
+    if (!step.for_each.empty() && step.handler.empty()) say(step.name, "for_each goes with a handler");
+    if ((step.on_failure == OnFailure::revisit) != !step.revisit.empty()) say(step.name, "on_failure revisit names the step in `revisit`");
+    if (!step.revisit.empty() && !has_step(flow, step.revisit)) say(step.name, unknown("step", step.revisit, names));
+    if (step.max_visits == 0) say(step.name, "max_visits is at least 1");
+    if (step.circuit_breaker && step.circuit_breaker->limit == 0) say(step.name, "the limit of a circuit breaker is at least 1");
+  }
+  if (const std::string cycle = cycle_in(flow); !cycle.empty()) say("", "steps need each other in a circle: " + cycle);
+  return mistakes;
+}
+
+core::StepPlan PlanBook::flow_step(const Flow& flow, const FlowStep& step) const {
+  const HandlerOptions none;
+  const auto handler = handlers_.find(step.handler);
+  const HandlerOptions& options = handler != handlers_.end() ? handler->second.options : none;
+  const Policy* own = options.retry ? &*options.retry : nullptr;
+  if (step.retry) own = &*step.retry;
+  const Policy* run = default_policy_ ? &*default_policy_ : nullptr;
+  if (flow.retry) run = &*flow.retry;
+  core::StepPlan plan = call_step(step.name, step.handler, {.step = own, .run = run}, options, step.timeout);
+  if (step.wait) {
+    plan.verb = core::Verb::wait;
+    plan.wait = step.wait->count();
+  } else if (!step.signal.empty()) {
+    plan.verb = core::Verb::signal;
+    plan.signal = step.signal;
+    plan.wait = step.timeout.value_or(Duration{0}).count();
+  }
+  for (const std::string& need : step.needs) plan.needs.push_back(index_of(flow, need));
+  plan.for_each = !step.for_each.empty();
+  if (plan.for_each) plan.list_step = index_of(flow, step.for_each);
+  plan.max_parallel = step.max_parallel;
+  const bool keeps_letters = step.on_failure == OnFailure::dead_letter;
+  plan.tolerate = step.tolerate.value_or(keeps_letters ? std::numeric_limits<std::uint32_t>::max() : 0);
+  plan.on_failure = step.on_failure;
+  if (!step.revisit.empty()) plan.revisit = index_of(flow, step.revisit);
+  plan.max_visits = step.max_visits;
+  if (step.circuit_breaker) {
+    plan.breaker_limit = step.circuit_breaker->limit;
+    for (const FailureClass tracked : step.circuit_breaker->tracked) {
+      plan.breaker_classes = static_cast<std::uint8_t>(plan.breaker_classes | 1U << static_cast<unsigned>(tracked));
+    }
+  }
+  return plan;
+}
+
+std::expected<void, Error> PlanBook::add_flow(const Flow& flow) {
+  const std::lock_guard lock{mutex_};
+  if (const std::string mistakes = mistakes_in(flow); !mistakes.empty()) return invalid(mistakes);
+  core::Plan plan;
+  plan.name = flow.name;
+  if (flow.deadline) plan.deadline = std::max<std::int64_t>(1, flow.deadline->count());
+  plan.max_parallel = flow.max_parallel;
+  for (const FlowStep& step : flow.steps) plan.steps.push_back(flow_step(flow, step));
+  const BookedPlan* const booked = book(std::move(plan));
+  if (booked == nullptr) return std::unexpected{Error{ErrorCode::full, "the store has a million plans already"}};
+  flows_[flow.name] = booked;
+  return {};
+}
+
+}  // namespace reprise::runtime

@@ -1,0 +1,54 @@
+// Handlers and flows by name, and the plans that follow from them: what a task means when it is submitted.
+//
+// Equal plans are booked once, under one number, for the life of the store. Thread safety: any thread.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <reprise/engine.hpp>
+
+#include "runtime/inputs.hpp"
+
+namespace reprise::runtime {
+
+class PlanBook {
+ public:
+  explicit PlanBook(std::optional<Policy> default_policy) : default_policy_{std::move(default_policy)} {}
+
+  void restore(std::vector<BookedPlan> plans);  // those the store knows, before anything else
+
+  // A handler that is there already gets new options; runs keep the ones they were submitted with.
+  std::expected<void, Error> add_handler(const std::string& name, HandlerOptions options);
+  // Says everything that is wrong with it.
+  std::expected<void, Error> add_flow(const Flow& flow);
+
+  std::expected<const BookedPlan*, Error> plan_for(const Task& task);
+  const BookedPlan* plan(std::uint32_t number) const;
+
+ private:
+  struct KnownHandler {
+    HandlerOptions options;
+    const BookedPlan* plan = nullptr;  // of a task that says nothing
+  };
+
+  const BookedPlan* book(core::Plan plan);
+  core::Plan task_plan(const std::string& handler, const HandlerOptions& options, const Task& task) const;
+  core::StepPlan flow_step(const Flow& flow, const FlowStep& step) const;
+  std::string mistakes_in(const Flow& flow) const;
+
+  mutable std::mutex mutex_;
+  std::optional<Policy> default_policy_;
+  std::map<std::string, KnownHandler, std::less<>> handlers_;
+  std::map<std::string, const BookedPlan*, std::less<>> flows_;
+  std::map<std::string, std::unique_ptr<BookedPlan>, std::less<>> by_body_;
+  std::vector<const BookedPlan*> by_number_;
+};
+
+}  // namespace reprise::runtime

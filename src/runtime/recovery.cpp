@@ -1,0 +1,205 @@
+// From the store back into memory: the journal first, then open runs turn by turn, and parked ones when they are due.
+#include <algorithm>
+#include <unordered_map>
+
+#include "event/codec.hpp"
+#include "runtime/ids.hpp"
+#include "runtime/loop.hpp"
+
+namespace reprise::runtime {
+namespace {
+
+constexpr std::size_t rows_a_turn = 1024;
+constexpr Duration retention_pause = std::chrono::seconds{1};
+constexpr std::size_t removals_a_turn = 256;
+
+std::unexpected<Error> damaged(std::string message) {
+  return std::unexpected{Error{ErrorCode::store_damaged, std::move(message)}};
+}
+
+// Reads the list of runs that have an image in the commit of this frame.
+template <class F>
+void for_each_imaged(const event::FramePart& part, F&& visit) {
+  std::string header;
+  event::put_chunk_header(header, 0);
+  event::ByteReader in{part.chunk.substr(std::min(header.size(), part.chunk.size()))};
+  std::uint64_t run = 0;
+  while (!in.at_end()) {
+    run += static_cast<std::uint64_t>(in.signed_varint());
+    visit(run);
+  }
+}
+
+}  // namespace
+
+store::Result<std::vector<BookedPlan>> Loop::recover(const core::PatternCompiler& compile, Time now) {
+  const auto plans = store_.read_plans();
+  if (!plans) return std::unexpected{plans.error()};
+  std::vector<BookedPlan> booked;
+  for (const store::StoredPlan& row : *plans) {
+    auto plan = core::decode_plan(row.body, compile, settings_.types);
+    if (!plan) return std::unexpected{plan.error()};
+    booked.push_back({row.number, std::make_shared<const core::Plan>(*std::move(plan)), row.body});
+    core_.add_plan(row.number, booked.back().plan);
+    if (stored_plans_.size() <= row.number) stored_plans_.resize(row.number + 1, false);
+    stored_plans_[row.number] = true;
+  }
+  const auto last_commit = store_.last_commit();
+  if (!last_commit) return std::unexpected{last_commit.error()};
+  next_commit_ = *last_commit + 1;
+  const auto last_run = store_.last_run();
+  if (!last_run) return std::unexpected{last_run.error()};
+  next_run_ = *last_run + 1;
+  const auto open = store_.count_open();
+  if (!open) return std::unexpected{open.error()};
+  open_ = *open;
+  if (auto replayed = replay_journal(now); !replayed) return std::unexpected{replayed.error()};
+  const auto due = store_.next_due(due_cursor_);
+  if (!due) return std::unexpected{due.error()};
+  next_due_ = *due;
+  if (settings_.keep_ended || settings_.keep_count) next_retention_ = now;
+  return booked;
+}
+
+store::Result<void> Loop::replay_journal(Time now) {
+  // Two passes: a run's events count only from its last image on, and most runs in the journal have ended.
+  std::unordered_map<std::uint64_t, std::uint64_t> imaged;  // run → commit of its last image
+  std::optional<Error> mistake;
+  const auto read_frames = [&](const auto& visit) -> store::Result<void> {
+    return store_.read_journal([&](std::uint64_t commit, std::string_view frame) {
+      event::FrameReader reader{frame};
+      event::FramePart part;
+      while (!mistake && reader.next(part)) visit(commit, part);
+      if (!mistake && reader.newer()) mistake = Error{ErrorCode::store_newer, "the journal was written by a newer version of Reprise"};
+      if (!mistake && !reader.ok()) mistake = Error{ErrorCode::store_damaged, "commit " + std::to_string(commit) + " of the journal cannot be read"};
+      return !mistake;
+    });
+  };
+  auto first = read_frames([&](std::uint64_t commit, const event::FramePart& part) {
+    if (part.run == 0) for_each_imaged(part, [&](std::uint64_t run) { imaged[run] = commit; });
+  });
+  if (!first) return first;
+  std::vector<std::uint64_t> order;
+  auto second = read_frames([&](std::uint64_t commit, const event::FramePart& part) {
+    if (part.run == 0) return;
+    next_run_ = std::max(next_run_, part.run + 1);
+    const auto image = imaged.find(part.run);
+    if (image != imaged.end() && image->second >= commit) return;
+    core::Run* run = core_.find(part.run);
+    if (run == nullptr) {
+      if (part.first_sequence > 1) {
+        const auto row = store_.read_run(part.run);
+        if (row && *row) run = revive(**row);
+      } else {
+        run = &core_.add(part.run);
+        ++open_;
+      }
+      if (run == nullptr) {
+        mistake = Error{ErrorCode::store_damaged, "run " + std::to_string(part.run) + " is in the journal and has no row"};
+        return;
+      }
+      order.push_back(part.run);
+      run->oldest_commit = commit;
+      journal_order_.emplace_back(part.run, commit);
+    }
+    if (!core_.replay(*run, part.chunk, part.first_sequence)) {
+      mistake = Error{ErrorCode::store_damaged, "the events of run " + std::to_string(part.run) + " do not fit together"};
+    }
+  });
+  if (!second) return second;
+  if (mistake) return std::unexpected{*mistake};
+  auto sizes = store_.read_journal([&](std::uint64_t commit, std::string_view frame) {
+    journal_.push_back({commit, frame.size()});
+    journal_bytes_ += frame.size();
+    return true;
+  });
+  if (!sizes) return sizes;
+  for (const std::uint64_t number : order) {
+    core::Run& run = *core_.find(number);
+    core_.adopt(run, now);
+    account(run);
+  }
+  return {};
+}
+
+core::Run* Loop::revive(const store::StoredRun& row) {
+  core::Run& run = core_.add(row.run);
+  if (core::decode_state(row.state, [&](std::uint32_t number) { return core_.plan(number); }, run)) {
+    run.has_row = true;
+    account(run);
+    return &run;
+  }
+  core_.forget(run);
+  return nullptr;
+}
+
+store::Result<Loop::Loaded> Loop::load(const RunId& wanted) {
+  const std::uint64_t number = number_in(wanted);
+  if (core::Run* const run = core_.find(number); run != nullptr) {
+    return Loaded{id(number, run->created) == wanted ? run : nullptr, false};
+  }
+  const auto row = store_.read_run(number);
+  if (!row) return std::unexpected{row.error()};
+  if (!*row || id(number, (*row)->created) != wanted) return Loaded{};
+  core::Run* const run = revive(**row);
+  if (run == nullptr) return damaged("the row of run " + std::to_string(number) + " cannot be read");
+  return Loaded{run, true};
+}
+
+void Loop::unload(const Loaded& loaded) {
+  if (!loaded.fresh || loaded.run->touched) return;
+  resident_bytes_ -= loaded.run->accounted;
+  core_.forget(*loaded.run);
+}
+
+// Runs that were busy when their image was written to shorten the journal.
+bool Loop::load_open_runs(Time now) {
+  if (!loading_) return false;
+  const auto rows = store_.read_open(open_cursor_, rows_a_turn);
+  if (!rows) return false;
+  for (const store::StoredRun& row : *rows) {
+    open_cursor_ = row.run;
+    if (core_.find(row.run) != nullptr) continue;
+    core::Run* const run = revive(row);
+    if (run == nullptr) continue;
+    core_.adopt(*run, now);
+    account(*run);
+  }
+  loading_ = rows->size() == rows_a_turn;
+  return loading_;
+}
+
+bool Loop::load_due_runs(Time now) {
+  const Time before = now + settings_.park_after.count() / 2;
+  if (!next_due_ || *next_due_ > before || resident_bytes_ > settings_.memory / 4 * 3) return false;
+  const auto rows = store_.read_due(before, due_cursor_, rows_a_turn);
+  if (!rows) return false;
+  for (const store::StoredRun& row : *rows) {
+    due_cursor_ = {row.due, row.run};
+    if (core_.find(row.run) != nullptr) continue;
+    core::Run* const run = revive(row);
+    if (run == nullptr) continue;
+    core_.adopt(*run, now);
+    account(*run);
+  }
+  if (rows->size() == rows_a_turn) return true;
+  const auto next = store_.next_due(due_cursor_);
+  if (next) next_due_ = *next;
+  return false;
+}
+
+void Loop::apply_retention(Time now) {
+  if (next_retention_ == 0 || now < next_retention_ || trouble_) return;
+  if (removed_with_ >= next_commit_ - outstanding_.size()) return;  // what was found last time is still on its way
+  next_retention_ = now + retention_pause.count();
+  const Time before = settings_.keep_ended ? now - settings_.keep_ended->count() : INT64_MIN;
+  const auto expired = store_.expired(before, settings_.keep_count.value_or(UINT64_MAX), removals_a_turn);
+  if (!expired) return;
+  for (const std::uint64_t run : *expired) {
+    if (core_.find(run) == nullptr) filling_.removals.push_back(run);
+  }
+  if (!filling_.removals.empty()) removed_with_ = next_commit_;
+  if (expired->size() == removals_a_turn) next_retention_ = now;
+}
+
+}  // namespace reprise::runtime

@@ -1,0 +1,185 @@
+#include "store/sqlite/sqlite_store.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <reprise/env.hpp>
+
+#include "store/sqlite/due_window.hpp"
+#include "store/sqlite/owner_lock.hpp"
+#include "store/sqlite/reader.hpp"
+#include "store/sqlite/writer.hpp"
+
+namespace reprise::store {
+namespace {
+
+using sqlite::Access;
+using sqlite::DueWindow;
+using sqlite::OwnerLock;
+using sqlite::Reader;
+using sqlite::ReaderPool;
+using sqlite::Writer;
+using sqlite::WriterSettings;
+
+class SqliteStore final : public Store {
+ public:
+  SqliteStore(WriterSettings settings, OwnerLock lock, Writer writer, std::uint64_t secret)
+      : settings_{std::move(settings)},
+        lock_{std::move(lock)},
+        secret_{secret},
+        known_commit_{writer.counters().last_commit},
+        writer_{std::move(writer)},
+        readers_{settings_.path, settings_.vfs} {}
+
+  Result<void> append(const Commit& commit) override;
+  Result<void> reopen() override;
+
+  Result<std::uint64_t> last_commit() override { return meta("last_commit"); }
+  std::uint64_t secret() override { return secret_; }
+  Result<std::uint64_t> last_run() override { return meta("last_run"); }
+  Result<std::uint64_t> count_open() override { return meta("open_runs"); }
+
+  Result<void> read_journal(const FrameReader& reader) override {
+    return with_reader([&](Reader& from) { return from.read_journal(reader); });
+  }
+  Result<std::optional<StoredRun>> read_run(std::uint64_t run) override {
+    return with_reader([&](Reader& from) { return from.read_run(run); });
+  }
+  Result<void> read_history(std::uint64_t run, const ChunkReader& reader) override {
+    return with_reader([&](Reader& from) { return from.read_history(run, reader); });
+  }
+  Result<std::vector<StoredRun>> read_open(std::uint64_t after_run, std::size_t limit) override {
+    return with_reader([&](Reader& from) { return from.read_open(after_run, limit); });
+  }
+  Result<std::vector<StoredRun>> read_due(Time before, DueCursor after, std::size_t limit) override {
+    return with_reader([&](Reader& from) { return from.read_due(window_, before, after, limit); });
+  }
+  Result<std::optional<Time>> next_due(DueCursor after) override {
+    return with_reader([&](Reader& from) { return from.next_due(window_, after); });
+  }
+  Result<std::vector<StoredRun>> find(const RunFilter& filter, std::uint64_t below_run, std::size_t limit) override {
+    return with_reader([&](Reader& from) { return from.find(filter, below_run, limit); });
+  }
+  Result<std::vector<std::uint64_t>> expired(Time ended_before, std::uint64_t keep, std::size_t limit) override {
+    return with_reader([&](Reader& from) { return from.expired(ended_before, keep, limit); });
+  }
+  Result<std::optional<std::uint64_t>> run_of_key(std::string_view key) override {
+    return with_reader([&](Reader& from) { return from.run_of_key(key); });
+  }
+  Result<std::optional<std::string>> read_payload(std::string_view hash) override {
+    return with_reader([&](Reader& from) { return from.read_payload(hash); });
+  }
+  Result<std::vector<StoredPlan>> read_plans() override {
+    return with_reader([](Reader& from) { return from.read_plans(); });
+  }
+
+ private:
+  Error closed() const {
+    return {ErrorCode::store_unavailable, "Cannot use " + settings_.path + ": it failed before. Open it again."};
+  }
+
+  template <class Read>
+  std::invoke_result_t<Read, Reader&> with_reader(const Read& read) {
+    if (!open_) return std::unexpected{closed()};
+    auto reader = readers_.take();
+    if (!reader) return std::unexpected{reader.error()};
+    return read(*reader->operator->());
+  }
+  Result<std::uint64_t> meta(std::string_view name) {
+    return with_reader([&](Reader& from) { return from.meta(name); });
+  }
+
+  WriterSettings settings_;
+  OwnerLock lock_;
+  std::uint64_t secret_;
+  std::uint64_t known_commit_;      // the last one whose append() succeeded
+  bool failed_ = false;             // an append did, and nobody knows how far it came
+  bool open_ = true;                // reopen() has not failed
+  std::optional<Writer> writer_;
+  ReaderPool readers_;  // after the writer, so that they close first: only its connection may checkpoint
+  DueWindow window_;
+};
+
+Result<void> SqliteStore::append(const Commit& commit) {
+  if (failed_ || !writer_) return std::unexpected{closed()};
+  auto appended = writer_->append(commit);
+  if (appended) {
+    known_commit_ = commit.id;
+    window_.add(writer_->parked());
+  } else if (appended.error().code != ErrorCode::invalid) {
+    failed_ = true;
+  }
+  return appended;
+}
+
+// Keeps the owner's lock, so that nobody can come between; unless its file is gone, with the folder for example.
+Result<void> SqliteStore::reopen() {
+  open_ = false;
+  readers_.close();
+  writer_.reset();
+  window_.forget();
+  if (!lock_.still_holds()) {
+    auto lock = OwnerLock::take(settings_.path);
+    if (!lock) return std::unexpected{lock.error()};
+    lock_ = std::move(*lock);
+  }
+  auto writer = Writer::open(settings_, Access::write);
+  if (!writer) return std::unexpected{writer.error()};
+  const auto secret = writer->secret();
+  if (!secret) return std::unexpected{secret.error()};
+  if (*secret != secret_ || writer->counters().last_commit < known_commit_) {
+    return std::unexpected{Error{ErrorCode::store_damaged,
+                                 "Cannot open " + settings_.path +
+                                     " again: it is not the same any more, commits are missing. Stop, and start with "
+                                     "the file you want to go on with."}};
+  }
+  known_commit_ = writer->counters().last_commit;
+  writer_ = std::move(*writer);
+  failed_ = false;
+  open_ = true;
+  return {};
+}
+
+Result<void> make_folders(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return std::unexpected{sqlite::error_from_errno(error.value(), folder.string(), "make the folder")};
+  return {};
+}
+
+// A new store has none yet; 0 stands for that.
+Result<std::uint64_t> secret_of(Writer& writer, std::optional<std::uint64_t> wanted) {
+  const auto secret = writer.secret();
+  if (!secret || *secret != 0) return secret;
+  std::uint64_t drawn = wanted ? *wanted : system_env().random_seed();
+  if (drawn == 0) drawn = 1;
+  if (auto set = writer.set_secret(drawn); !set) return std::unexpected{set.error()};
+  return drawn;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path, const SqliteSettings& settings) {
+  // A full path: it stays right when the process changes its folder, and SQLite finds no special meaning in it.
+  std::error_code error;
+  const std::string full_path = std::filesystem::absolute(path, error).string();
+  if (error) return std::unexpected{sqlite::error_from_errno(error.value(), std::string{path}, "open")};
+  const WriterSettings writer_settings{
+      .path = full_path,
+      .vfs = settings.vfs,
+      .checkpoint_pages = settings.checkpoint_pages,
+      .steps = settings.schema_steps.empty() ? sqlite::schema_steps() : settings.schema_steps};
+  if (auto made = make_folders(full_path); !made) return std::unexpected{made.error()};
+  auto lock = OwnerLock::take(full_path);
+  if (!lock) return std::unexpected{lock.error()};
+  auto writer = Writer::open(writer_settings, Access::write_or_create);
+  if (!writer) return std::unexpected{writer.error()};
+  const auto secret = secret_of(*writer, settings.secret);
+  if (!secret) return std::unexpected{secret.error()};
+  return std::make_unique<SqliteStore>(writer_settings, std::move(*lock), std::move(*writer), *secret);
+}
+
+}  // namespace reprise::store

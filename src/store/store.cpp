@@ -1,0 +1,63 @@
+#include "store/store.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include <reprise/env.hpp>
+
+#include "store/memory_store.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+
+namespace reprise::store {
+namespace {
+
+bool is_scheme(std::string_view text) {  // one letter alone is not: C:\runs.db should fail as a path
+  return text.size() > 1 && std::isalpha(static_cast<unsigned char>(text.front())) != 0 &&
+         std::ranges::all_of(text, [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-';
+         });
+}
+
+std::unexpected<Error> refused(std::string message) {
+  return std::unexpected{Error{ErrorCode::invalid, std::move(message)}};
+}
+
+Result<std::unique_ptr<Store>> open_path(std::string_view path) {
+  if (path.empty()) return refused("The store has no path: write sqlite:PATH, for example sqlite:.reprise/store.db.");
+  if (path.find('\0') != std::string_view::npos) return refused("The path of the store contains a zero byte.");
+  if (path.starts_with("//") && !path.starts_with("///")) {
+    return refused("sqlite:" + std::string{path} + " names no host: write sqlite:" + std::string{path.substr(2)} +
+                   " for a path from here, or sqlite:/PATH for a full one.");
+  }
+  return open_sqlite_store(path);
+}
+
+}  // namespace
+
+void Commit::clear() {
+  id = 0;
+  frame = {};
+  images.clear();
+  keys.clear();
+  payloads.clear();
+  plans.clear();
+  cut = 0;
+  removals.clear();
+  bytes.clear();
+}
+
+Result<std::unique_ptr<Store>> open_store(std::string_view url) {
+  const std::size_t colon = url.find(':');
+  const std::string_view scheme = url.substr(0, std::min(colon, url.size()));
+  if (colon == std::string_view::npos || !is_scheme(scheme)) return open_path(url);
+  const std::string_view rest = url.substr(colon + 1);
+  if (scheme == "sqlite") return open_path(rest);
+  if (scheme == "memory") {
+    if (!rest.empty()) return refused("memory: takes nothing after the colon, and there stands " + std::string{rest} + ".");
+    return make_memory_store(system_env().random_seed());
+  }
+  return refused("There is no kind of store named " + std::string{scheme} +
+                 ": write memory:, sqlite:PATH, or a path alone (./" + std::string{url} + " if that is one).");
+}
+
+}  // namespace reprise::store
