@@ -14,6 +14,7 @@ struct Suite {
 };
 constexpr std::array suites{
     Suite{"library", run_library_suite},
+    Suite{"engine", run_engine_suite},
 };
 
 struct Arguments {

@@ -26,5 +26,6 @@ class Report {
 };
 
 void run_library_suite(Report& report);
+void run_engine_suite(Report& report);
 
 }  // namespace reprise::bench

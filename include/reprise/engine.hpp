@@ -107,7 +107,7 @@ struct CircuitBreakerRule {  // the same failure this often in one run stops the
 
 // Exactly one of `handler`, `wait` and `signal` says what the step does.
 struct FlowStep {
-  std::string name;
+  std::string name = {};
   std::string handler = {};
   std::vector<std::string> needs = {};         // it starts when all of these are done
   std::optional<Duration> wait = {};
@@ -124,8 +124,8 @@ struct FlowStep {
 };
 
 struct Flow {
-  std::string name;
-  std::vector<FlowStep> steps;
+  std::string name = {};
+  std::vector<FlowStep> steps = {};
   std::optional<Policy> retry = {};            // for every step that says nothing
   std::optional<Duration> deadline = {};       // of the run, from its creation
   std::uint32_t max_parallel = 0;              // attempts of one run at a time; 0 = no limit
@@ -198,6 +198,7 @@ struct EngineStats {
   std::uint64_t retries = 0;
   std::uint64_t late = 0;                      // results that came for an attempt that was already over
   std::uint64_t commits = 0;
+  std::uint64_t committed_bytes = 0;
   std::uint64_t events = 0;
   bool loading = false;                        // recovery has not yet looked at every open run
   std::string trouble = {};                    // what is wrong with the store; empty = nothing

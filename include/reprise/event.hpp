@@ -74,7 +74,8 @@ struct Event {
   bool is_retry = false;                  // started
   bool will_retry = false;                // failed
   bool lost = false;                      // failed: the engine died during the attempt
-  std::optional<Failure> failure = {};    // failed, and started when it is a retry: the failure before it
+  bool precondition = false;              // failed: before there was an attempt
+  std::optional<Failure> failure = {};    // failed; retrying and a retry's started: the failure before it
   StopReason reason = StopReason::none;   // failed: why there is no further attempt
   std::int32_t rule = -1;                 // failed, retrying: the entry of never_on or only_on that decided
   std::uint64_t next_attempt = 0;         // retrying

@@ -446,6 +446,17 @@ void Core::mark_dependants(Run& run, std::uint32_t step, EventType type, Time no
 
 // ---- recovery ----------------------------------------
 
+namespace {
+
+// Does the record speak of a step and an item that exist?
+bool fits(const Run& run, const Record& record) {
+  if (run.steps == nullptr || record.step >= run.step_count()) return false;
+  const StepState& state = run.steps[record.step];
+  return record.item == 0 || (state.map != nullptr && record.item < state.items);
+}
+
+}  // namespace
+
 bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence) {
   event::ChunkReader reader{chunk, first_sequence};
   Record record;
@@ -457,13 +468,13 @@ bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence
     if (record.sequence != run.sequence + 1) return false;
     const bool is_first = record.type == EventType::submitted;
     if (is_first != (run.sequence == 0) || (is_first && plan(record.plan) == nullptr)) return false;
-    if (!is_first && (run.steps == nullptr || record.step >= run.step_count())) return false;
+    if (!is_first && !fits(run, record)) return false;
     if (run.events.empty()) {
       event::put_chunk_header(run.events, is_first ? record.time : time_before);
       run.events_first = before + 1;
       if (is_first) run.last_time = record.time;
     }
-    event::put_event(run.events, record, run.last_time);
+    run.events.append(reader.raw());
     apply(run, record);
     run.finished.clear();
     fresh = true;

@@ -427,7 +427,7 @@ Time read_time(ByteReader& in) noexcept {
 }
 
 // A version and a time of fixed length, so that their size is known before they are written.
-constexpr std::size_t chunk_header_bytes = 1 + time_bytes;
+static_assert(chunk_header_bytes == 1 + time_bytes);
 char* write_chunk_header(char* to, Time base) noexcept {
   *to++ = static_cast<char>(chunk_version);
   for (std::size_t index = 0; index < time_bytes; ++index)
@@ -549,7 +549,9 @@ ChunkReader::ChunkReader(std::string_view chunk, std::uint64_t first_sequence) n
 bool ChunkReader::next(Record& record) {
   record = Record{};
   if (in_.at_end()) return false;
+  const char* const start = in_.rest().data();
   ByteReader event{in_.bytes()};
+  raw_ = {start, static_cast<std::size_t>(in_.ok() ? in_.rest().data() - start : 0)};
   const std::uint8_t type = event.byte();
   const unsigned flags = event.byte();
   record.type = static_cast<EventType>(type);

@@ -56,6 +56,7 @@ Failure read_failure(ByteReader& in);
 // Appends one event. `previous` is the time of the event before it in the same chunk, or the chunk's base.
 void put_event(std::string& out, const Record& record, Time previous);
 
+inline constexpr std::size_t chunk_header_bytes = 9;  // version and base
 void put_chunk_header(std::string& out, Time base);
 
 // Walks through a chunk. A Record's views look into the chunk; its failure is valid until the next call.
@@ -64,11 +65,14 @@ class ChunkReader {
   ChunkReader(std::string_view chunk, std::uint64_t first_sequence) noexcept;
 
   bool next(Record& record);          // false: the end, or a mistake
+  // The bytes of the event that next() gave, as they are stored: with whatever a newer version has added to them.
+  std::string_view raw() const noexcept { return raw_; }
   bool ok() const noexcept { return ok_; }
   bool newer() const noexcept { return newer_; }  // not ok because a newer version wrote it
 
  private:
   ByteReader in_;
+  std::string_view raw_;
   std::uint64_t sequence_;
   Time time_ = 0;
   Failure failure_;

@@ -146,6 +146,7 @@ void History::add_failed(Event& event, const Record& record) {
   if (record.precondition) event.attempt = 0;
   event.failure = judged_failure(record);
   event.will_retry = record.will_retry;
+  event.precondition = record.precondition;
   event.lost = record.lost;
   event.reason = record.reason;
   event.rule = record.rule;

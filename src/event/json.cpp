@@ -113,6 +113,7 @@ void set_started(Value& object, const Event& event) {
 
 void set_failed(Value& object, const Event& event) {
   object.set("will_retry", event.will_retry);
+  if (event.precondition) object.set("phase", word("precondition"));
   if (event.lost) object.set("lost", true);
   object.set("error", error_value(event.failure.value_or(Failure{})));
   set_rule(object, event);

@@ -64,7 +64,7 @@ struct Record {
   bool precondition = false;             // failed: before attempt 1
   bool floored = false;                  // retrying
   bool skip = false;                     // prepared: the step's condition said no
-  StopReason reason = StopReason::none;  // failed, ended
+  StopReason reason = StopReason::none;  // failed, ended, cancel_requested
   RunStatus status = RunStatus::running; // ended
   std::int32_t rule = -1;                // failed, retrying
   FailureClass failure_class = FailureClass::transient;  // failed: as judged

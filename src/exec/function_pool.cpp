@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -82,17 +83,20 @@ Outcome failed(const AttemptId& id, Failure&& failure) {
   return {.id = id, .failure = std::make_unique<Failure>(std::move(failure))};
 }
 
-// Whatever happens in there, a result comes out. Twice, because the destructor of what was thrown may throw too.
+// Whatever happens in there, a result comes out. Twice, because the destructor of what was thrown may throw too; and not returned from
+// inside, because g++ 12 would not destroy it then.
 Result call(const Handler& handler, Work& work) noexcept {
+  std::optional<Result> result;
   try {
     try {
-      return handler(work);
+      result.emplace(handler(work));
     } catch (...) {
-      return std::unexpected{to_failure(std::current_exception())};
+      result.emplace(std::unexpect, to_failure(std::current_exception()));
     }
   } catch (...) {
-    return std::unexpected{Failure{.type = "Exception"}};
+    if (!result) result.emplace(std::unexpect, Failure{.type = "Exception"});
   }
+  return *std::move(result);
 }
 
 void learn(std::atomic<std::uint32_t>& average_ns, Duration sample) noexcept {
@@ -314,9 +318,10 @@ void FunctionPool::State::cancel(const AttemptId& id) {
   for (const std::shared_ptr<Batch>& batch : queue_) {
     for (std::size_t index = batch->next.load(); index < batch->jobs.size(); ++index) {
       if (batch->jobs[index].id != id || batch->places[index].taken.exchange(true)) continue;
+      const std::uint32_t charge = batch->places[index].charge;  // the batch may be gone without the lock
       lock.unlock();
       sink_.ended(failed(id, canceled("canceled before it began")));
-      return finish(batch->places[index].charge);
+      return finish(charge);
     }
   }
   if (std::ranges::any_of(seats_, [&](const auto& seat) { return seat->ask(id, Asked::cancel); })) alarm_.ring();

@@ -32,6 +32,7 @@ void Batch::clear() {
   answers.clear();
   leaving.clear();
   notices.clear();
+  earliest_due = INT64_MAX;
 }
 
 store::Result<void> write_commit(store::Store& store, const store::Commit& commit, bool verify) {
@@ -107,6 +108,7 @@ void Loop::write_run(core::Run& run, Batch& batch, Time now) {
     write_image(run, batch, *due);
     batch.leaving.push_back(run.number);
     run.leaving_with = batch.commit.id;
+    batch.earliest_due = std::min(batch.earliest_due, *due);
     next_due_ = next_due_ ? std::min(*next_due_, *due) : *due;
   } else if (run.to_store) {
     write_image(run, batch, 0);
@@ -282,6 +284,7 @@ void Loop::end_write(store::Result<void> result, Time now) {
   trouble_.reset();
   retry_delay_ = Duration{0};
   ++committed_;
+  committed_bytes_ += outstanding_.front()->commit.bytes.size();
   release(*outstanding_.front(), now);
   // What had nothing to write was only waiting for its turn.
   while (!outstanding_.empty() && outstanding_.front()->commit.id == 0) release(*outstanding_.front(), now);

@@ -140,7 +140,8 @@ bool Driver::step(std::vector<Input>& inputs) {
   const bool had_inputs = !inputs.empty();
   for (Input& input : inputs) loop_.handle(std::move(input), now);
   inputs.clear();
-  return !finishing || had_inputs || loop_.has_news() || (loop_.outstanding() > 0 && !loop_.in_trouble());
+  // With the store in trouble there is nothing to wait for: what is not recorded will be decided again after the next start.
+  return !finishing || had_inputs || (!loop_.in_trouble() && (loop_.has_news() || loop_.outstanding() > 0));
 }
 
 void Driver::write(Time now) {

@@ -56,7 +56,8 @@ bool Loop::has_news_now() const noexcept { return outstanding_.empty() && has_ne
 std::optional<Time> Loop::next_wakeup() const {
   std::optional<Time> next = core_.next_due();
   const auto consider = [&](Time time) { next = next ? std::min(*next, time) : time; };
-  if (next_due_ && !memory_is_short()) consider(*next_due_ - settings_.park_after.count() / 2);
+  // While a commit is on its way, its end is what to wait for.
+  if (next_due_ && has_room_to_load() && outstanding_.empty()) consider(*next_due_ - settings_.park_after.count() / 2);
   if (trouble_ && !writing_) consider(retry_at_);
   if (next_retention_ != 0) consider(next_retention_);
   return next;
@@ -347,6 +348,7 @@ EngineStats Loop::stats() const {
           .retries = counters.retries,
           .late = counters.late,
           .commits = committed_,
+          .committed_bytes = committed_bytes_,
           .events = counters.events,
           .loading = loading_,
           .trouble = trouble_ ? trouble_->message : ""};

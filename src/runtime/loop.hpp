@@ -33,7 +33,7 @@ struct LoopSettings {
   Duration park_after = std::chrono::seconds{10};
   std::optional<Duration> keep_ended = {};
   std::optional<std::uint64_t> keep_count = {};
-  std::size_t journal_max = 16U << 20U;  // bytes of frames before images are written to shorten it
+  std::size_t journal_max = 8U << 20U;  // bytes of frames before images are written to shorten it
   const TypeTree* types = nullptr;
 };
 
@@ -69,6 +69,7 @@ struct Batch {
   std::vector<Answer> answers;
   std::vector<std::uint64_t> leaving;  // runs that leave memory when it is durable
   std::vector<Notice> notices;
+  Time earliest_due = INT64_MAX;  // of the runs that it parks
 
   void clear();
 };
@@ -146,6 +147,7 @@ class Loop {
   void answer_ended(core::Run& run, Batch& batch);
   void account(core::Run& run);
   bool memory_is_short() const noexcept { return resident_bytes_ > settings_.memory; }
+  bool has_room_to_load() const noexcept { return resident_bytes_ <= settings_.memory / 4 * 3; }
 
   // recovery.cpp
   store::Result<void> replay_journal(Time now);
@@ -158,6 +160,7 @@ class Loop {
   core::Run* revive(const store::StoredRun& row);
   bool load_open_runs(Time now);
   bool load_due_runs(Time now);
+  Time earliest_due_outstanding() const noexcept;
   void apply_retention(Time now);
 
   store::Store& store_;
@@ -205,6 +208,7 @@ class Loop {
   Time next_retention_ = 0;  // 0 = never
   std::uint64_t removed_with_ = 0;  // the commit with the last removals
   std::uint64_t committed_ = 0;
+  std::uint64_t committed_bytes_ = 0;
 };
 
 // Writes one commit. With `verify` the store is opened again first, and what is already there is not written twice.

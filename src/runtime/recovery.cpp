@@ -20,9 +20,7 @@ std::unexpected<Error> damaged(std::string message) {
 // Reads the list of runs that have an image in the commit of this frame.
 template <class F>
 void for_each_imaged(const event::FramePart& part, F&& visit) {
-  std::string header;
-  event::put_chunk_header(header, 0);
-  event::ByteReader in{part.chunk.substr(std::min(header.size(), part.chunk.size()))};
+  event::ByteReader in{part.chunk.substr(std::min(event::chunk_header_bytes, part.chunk.size()))};
   std::uint64_t run = 0;
   while (!in.at_end()) {
     run += static_cast<std::uint64_t>(in.signed_varint());
@@ -154,7 +152,7 @@ void Loop::unload(const Loaded& loaded) {
 
 // Runs that were busy when their image was written to shorten the journal.
 bool Loop::load_open_runs(Time now) {
-  if (!loading_) return false;
+  if (!loading_ || trouble_) return false;
   const auto rows = store_.read_open(open_cursor_, rows_a_turn);
   if (!rows) return false;
   for (const store::StoredRun& row : *rows) {
@@ -170,8 +168,11 @@ bool Loop::load_open_runs(Time now) {
 }
 
 bool Loop::load_due_runs(Time now) {
-  const Time before = now + settings_.park_after.count() / 2;
-  if (!next_due_ || *next_due_ > before || resident_bytes_ > settings_.memory / 4 * 3) return false;
+  Time before = now + settings_.park_after.count() / 2;
+  if (trouble_ || !next_due_ || *next_due_ > before || !has_room_to_load()) return false;
+  // The store cannot show yet what is on its way to it. The cursor must not pass those.
+  const Time on_the_way = earliest_due_outstanding();
+  before = std::min(before, on_the_way - 1);
   const auto rows = store_.read_due(before, due_cursor_, rows_a_turn);
   if (!rows) return false;
   for (const store::StoredRun& row : *rows) {
@@ -183,9 +184,17 @@ bool Loop::load_due_runs(Time now) {
     account(*run);
   }
   if (rows->size() == rows_a_turn) return true;
-  const auto next = store_.next_due(due_cursor_);
-  if (next) next_due_ = *next;
+  if (const auto next = store_.next_due(due_cursor_)) {
+    next_due_ = *next;
+    if (on_the_way != INT64_MAX) next_due_ = std::min(on_the_way, next_due_.value_or(on_the_way));
+  }
   return false;
+}
+
+Time Loop::earliest_due_outstanding() const noexcept {
+  Time earliest = INT64_MAX;
+  for (const auto& batch : outstanding_) earliest = std::min(earliest, batch->earliest_due);
+  return earliest;
 }
 
 void Loop::apply_retention(Time now) {

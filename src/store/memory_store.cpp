@@ -165,7 +165,8 @@ Result<void> MemoryStore::read_journal(const FrameReader& reader) {
 Result<std::optional<StoredRun>> MemoryStore::read_run(std::uint64_t run) {
   const std::scoped_lock lock{mutex_};
   const auto row = rows_.find(run);
-  return row == rows_.end() ? std::optional<StoredRun>{} : row->second.run;
+  if (row == rows_.end()) return std::nullopt;
+  return row->second.run;
 }
 
 Result<void> MemoryStore::read_history(std::uint64_t run, const ChunkReader& reader) {
@@ -208,7 +209,8 @@ Result<std::vector<StoredRun>> MemoryStore::read_due(Time before, DueCursor afte
 Result<std::optional<Time>> MemoryStore::next_due(DueCursor after) {
   const std::scoped_lock lock{mutex_};
   const std::vector<StoredRun> parked = parked_after(after);
-  return parked.empty() ? std::optional<Time>{} : parked.front().due;
+  if (parked.empty()) return std::nullopt;
+  return parked.front().due;
 }
 
 Result<std::vector<StoredRun>> MemoryStore::find(const RunFilter& filter, std::uint64_t below_run, std::size_t limit) {
@@ -243,13 +245,15 @@ Result<std::vector<std::uint64_t>> MemoryStore::expired(Time ended_before, std::
 Result<std::optional<std::uint64_t>> MemoryStore::run_of_key(std::string_view key) {
   const std::scoped_lock lock{mutex_};
   const auto found = keys_.find(key);
-  return found == keys_.end() ? std::optional<std::uint64_t>{} : found->second;
+  if (found == keys_.end()) return std::nullopt;
+  return found->second;
 }
 
 Result<std::optional<std::string>> MemoryStore::read_payload(std::string_view hash) {
   const std::scoped_lock lock{mutex_};
   const auto found = payloads_.find(hash);
-  return found == payloads_.end() ? std::optional<std::string>{} : found->second.body;
+  if (found == payloads_.end()) return std::nullopt;
+  return found->second.body;
 }
 
 Result<std::vector<StoredPlan>> MemoryStore::read_plans() {

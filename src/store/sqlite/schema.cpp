@@ -9,8 +9,8 @@ namespace {
 // Runs that ended well are in no index, and parked ones neither: due_lists and ended_lists hold them (run_list.hpp says why).
 constexpr const char* version_1 = R"(
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO meta VALUES ('version', 0), ('secret', 0), ('last_commit', 0), ('last_run', 0), ('cut', 0),
-                        ('open_runs', 0), ('parked_runs', 0), ('ended_runs', 0);
+INSERT INTO meta VALUES ('version', 0), ('secret', 0), ('openings', 0), ('last_commit', 0), ('last_run', 0),
+                        ('cut', 0), ('open_runs', 0), ('parked_runs', 0), ('ended_runs', 0);
 CREATE TABLE frames (commit_id INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE runs (
   run INTEGER PRIMARY KEY, status INTEGER NOT NULL, plan INTEGER NOT NULL, created INTEGER NOT NULL,

@@ -10,7 +10,7 @@ namespace reprise::store::sqlite {
 namespace {
 
 // Measured on 2 cores with 500 images and with 1,024-step frames in a commit; docs/formats/store.md has the figures.
-constexpr const char* page_bytes = "8192";
+constexpr const char* page_bytes = "4096";
 constexpr const char* cache_kib = "65536";
 constexpr const char* wal_bytes_kept = "67108864";  // a WAL that grew behind a slow reader is cut back to this
 
@@ -40,17 +40,21 @@ Result<Writer> Writer::open(const WriterSettings& settings, Access access) {
   Writer writer;
   writer.connection_ = std::move(*connection);
   Connection& opened = writer.connection_;
+  if (sqlite3_db_readonly(opened.get(), "main") != 0) {
+    return std::unexpected{error_from_errno(EROFS, settings.path, "open")};
+  }
   // Before anything is written: a file that is not ours, or of a newer version, must stay as it is, also when it is closed.
   sqlite3_db_config(opened.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   if (auto version = schema_version(opened, static_cast<std::int64_t>(settings.steps.size())); !version) {
     return std::unexpected{version.error()};
   }
-  if (sqlite3_db_readonly(opened.get(), "main") != 0) {
-    return std::unexpected{error_from_errno(EROFS, settings.path, "open")};
-  }
   if (auto set = opened.execute(settings_sql(settings.checkpoint_pages), "set up"); !set) return std::unexpected{set.error()};
   sqlite3_db_config(opened.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
   if (auto migrated = migrate(opened, settings.steps); !migrated) return std::unexpected{migrated.error()};
+  // Something that must be written, so that a file that only can be read, or a disk that still is full, is noticed here.
+  if (auto written = opened.execute("UPDATE meta SET value = value + 1 WHERE key = 'openings'", "write to"); !written) {
+    return std::unexpected{written.error()};
+  }
   if (auto loaded = writer.load(); !loaded) return std::unexpected{loaded.error()};
   if (auto prepared = writer.prepare(); !prepared) return std::unexpected{prepared.error()};
   return writer;

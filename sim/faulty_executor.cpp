@@ -1,0 +1,139 @@
+#include "sim/faulty_executor.hpp"
+
+#include <algorithm>
+
+#include "store/content_hash.hpp"
+
+namespace reprise::sim {
+namespace {
+
+Failure out_of_time() {
+  return {.type = "TimeoutError",
+          .message = "the attempt took longer than it may",
+          .failure_class = FailureClass::transient,
+          .kind = FailureKind::timeout};
+}
+
+Failure cancelled() {
+  return {.type = "Canceled", .message = "the attempt was asked to stop", .failure_class = FailureClass::canceled};
+}
+
+}  // namespace
+
+void FaultyExecutor::start(std::vector<exec::Job>& jobs) {
+  for (exec::Job& job : jobs) begin(std::move(job));
+  jobs.clear();
+}
+
+void FaultyExecutor::begin(exec::Job&& job) {
+  model_.begun(job);
+  if (running_.size() <= job.handler) running_.resize(job.handler + 1);
+  const std::uint32_t limit = job.handler < limits.size() ? limits[job.handler] : 0;
+  if (++running_[job.handler] > limit && limit > 0) {
+    throw Violation{"more attempts of a handler at once than its concurrency (" + std::to_string(limit) + ")", job.id.run};
+  }
+  const std::uint64_t number = next_++;
+  Running& running = jobs_.emplace(number, Running{std::move(job), {}}).first->second;
+  running.act = script(running.job);
+  const Time now = world_.now();
+  Time limit_at = INT64_MAX;
+  if (running.job.timeout.count() > 0) limit_at = now + std::min(running.job.timeout.count(), INT64_MAX - now);
+  if (running.job.deadline > 0) limit_at = std::min(limit_at, now + std::max<Time>(0, running.job.deadline - wall_clock()));
+  for (std::uint32_t report = 1; report <= running.act.progress; ++report) {
+    const event::AttemptId id = running.job.id;
+    const std::uint32_t life = model_.life();
+    world_.after(running.act.takes * report / (running.act.progress + 1), [this, id, life] {
+      if (model_.life() == life) answer(exec::Progress{id, "on its way"});
+    });
+  }
+  if (limit_at != INT64_MAX && (running.act.hangs || running.act.takes > limit_at - now)) {
+    world_.at(limit_at, [this, number] { cut(number); });
+  }
+  if (!running.act.hangs) finish_at(number, now + running.act.takes);
+}
+
+void FaultyExecutor::finish_at(std::uint64_t number, Time when) {
+  world_.at(when, [this, number] { finish(number); });
+}
+
+void FaultyExecutor::finish(std::uint64_t number) {
+  const auto found = jobs_.find(number);
+  if (found == jobs_.end()) return;
+  Running& running = found->second;
+  if (!running.cancelled && !running.answered) --running_[running.job.handler];
+  say(running.job.id, running.act);
+  if (running.act.again) {
+    const std::uint32_t life = model_.life();
+    world_.after(*running.act.again, [this, life, id = running.job.id, act = running.act] {
+      if (model_.life() == life) say(id, act);
+    });
+  }
+  jobs_.erase(found);
+}
+
+// Its time is over. It is answered for now; if it comes back later, that is its own affair.
+void FaultyExecutor::cut(std::uint64_t number) {
+  const auto found = jobs_.find(number);
+  if (found == jobs_.end() || found->second.answered) return;
+  Running& running = found->second;
+  if (!running.cancelled) --running_[running.job.handler];
+  running.answered = true;
+  say_failed(running.job.id, out_of_time());
+  if (running.act.hangs) jobs_.erase(found);
+}
+
+void FaultyExecutor::cancel(const event::AttemptId& id) {
+  for (auto& [number, running] : jobs_) {
+    if (running.job.id != id || running.cancelled || running.answered) continue;
+    running.cancelled = true;
+    --running_[running.job.handler];
+    if (!running.act.obeys && !running.act.hangs) return;
+    running.act.failure = cancelled();
+    finish_at(number, world_.now() + running.act.obeys.value_or(second));
+    return;
+  }
+}
+
+std::size_t FaultyExecutor::capacity(std::uint32_t) {
+  const auto busy = static_cast<std::size_t>(std::ranges::count_if(jobs_, [](const auto& entry) { return !entry.second.answered; }));
+  return threads > busy ? threads - busy : 0;
+}
+
+void FaultyExecutor::power_off() {
+  jobs_.clear();
+  running_.clear();
+}
+
+std::vector<event::AttemptId> FaultyExecutor::stop() {
+  std::vector<event::AttemptId> left;
+  for (const auto& [number, running] : jobs_) {
+    if (!running.answered) left.push_back(running.job.id);
+  }
+  power_off();
+  return left;
+}
+
+void FaultyExecutor::say(const event::AttemptId& id, const Act& act) {
+  if (act.failure) return say_failed(id, *act.failure);
+  runtime::Ended ended;
+  ended.outcome.id = id;
+  ended.outcome.succeeded = true;
+  if (act.output.size() <= event::payload_inline_max) {
+    ended.outcome.output = event::Payload::of(act.output);
+  } else {
+    ended.outcome.output = {store::content_hash(act.output), act.output.size(), true};
+    ended.body = act.output;
+  }
+  model_.sent(id, ended.outcome.output.view());
+  answer(std::move(ended));
+}
+
+void FaultyExecutor::say_failed(const event::AttemptId& id, Failure failure) {
+  model_.sent(id, failure);
+  runtime::Ended ended;
+  ended.outcome.id = id;
+  ended.outcome.failure = std::make_unique<Failure>(std::move(failure));
+  answer(std::move(ended));
+}
+
+}  // namespace reprise::sim

@@ -1,0 +1,75 @@
+// An executor whose handlers are a script: they succeed, fail, hang, answer late, answer twice, and do not care when they are cancelled.
+//
+// It keeps its own part of the contract of exec/executor.hpp: an attempt is cut at its time, and every job is answered. What goes
+// beyond it (a second answer, an answer after the time was over) is what a remote worker or a slow thread does to an engine.
+// It tells the model of every attempt it is asked to begin, and of every answer it gives. Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exec/executor.hpp"
+#include "runtime/inputs.hpp"
+#include "sim/model.hpp"
+#include "sim/world.hpp"
+
+namespace reprise::sim {
+
+// What one attempt is going to do.
+struct Act {
+  Time takes = 0;
+  std::optional<Failure> failure = {};
+  std::string output = {};
+  bool hangs = false;             // does not answer by itself; only its time or a cancel ends it
+  std::optional<Time> again = {}; // answers a second time, this long after the first
+  std::optional<Time> obeys = {}; // a cancelled attempt fails as canceled after this time; otherwise it ends as if nothing were
+  std::uint32_t progress = 0;     // reports on the way
+};
+using Script = std::function<Act(const exec::Job& job)>;
+
+class FaultyExecutor final : public exec::Executor {
+ public:
+  FaultyExecutor(World& world, Model& model) : world_{world}, model_{model} {}
+
+  Script script;
+  std::function<Time()> wall_clock;                 // the machine's
+  std::function<void(runtime::Input&&)> answer;     // goes to the machine's inbox
+  std::size_t threads = 4;
+  std::vector<std::uint32_t> limits;                // of each handler; 0 = none
+
+  void start(std::vector<exec::Job>& jobs) override;
+  void cancel(const event::AttemptId& id) override;
+  std::size_t capacity(std::uint32_t handler) override;
+
+  bool is_idle() const noexcept { return jobs_.empty(); }
+  void power_off();  // whatever runs is gone, and will never be heard of
+  std::vector<event::AttemptId> stop();  // whatever runs is interrupted, and named
+
+ private:
+  struct Running {
+    exec::Job job;
+    Act act;
+    bool cancelled = false;
+    bool answered = false;
+  };
+  using Jobs = std::map<std::uint64_t, Running>;  // by a number of their own: attempts come back after they were over
+
+  void begin(exec::Job&& job);
+  void finish(std::uint64_t number);
+  void finish_at(std::uint64_t number, Time when);
+  void cut(std::uint64_t number);
+  void say(const event::AttemptId& id, const Act& act);
+  void say_failed(const event::AttemptId& id, Failure failure);
+
+  World& world_;
+  Model& model_;
+  Jobs jobs_;
+  std::uint64_t next_ = 1;
+  std::vector<std::uint32_t> running_;  // attempts of each handler that nobody has cancelled
+};
+
+}  // namespace reprise::sim

@@ -1,0 +1,71 @@
+// A store that fails: around a memory store, or around SQLite on a file, with faults drawn from the world's seed.
+//
+// A write may fail before it happened, or happen and say that it failed; reopen() and reads may fail for a while; the disk may be full.
+// What reaches the inner store is durable and survives a crash of the machine; the model is told of every commit that does.
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/model.hpp"
+#include "sim/world.hpp"
+#include "store/store.hpp"
+
+namespace reprise::sim {
+
+struct StoreFaults {  // chances in a thousand
+  std::uint32_t fails = 0;        // append: nothing happened, and an error
+  std::uint32_t unanswered = 0;   // append: it happened, and an error
+  std::uint32_t reopen_fails = 0;
+  std::uint32_t read_fails = 0;
+  Time slowest = 0;               // a write takes up to this long; 0 = no time at all
+};
+
+class FaultyStore final : public store::Store {
+ public:
+  // `path` empty: in memory.
+  FaultyStore(World& world, Model& model, std::string path);
+  ~FaultyStore() override;
+
+  StoreFaults faults;
+  bool is_full = false;
+
+  // As after a crash: what was opened is opened again. Whatever was durable is still there.
+  void power_cycle();
+  store::Store& inner() noexcept { return *inner_; }
+  std::uint64_t writes() const noexcept { return writes_; }
+
+  store::Result<void> append(const store::Commit& commit) override;
+  store::Result<void> reopen() override;
+  store::Result<std::uint64_t> last_commit() override;
+  std::uint64_t secret() override { return inner_->secret(); }
+  store::Result<std::uint64_t> last_run() override;
+  store::Result<void> read_journal(const FrameReader& reader) override;
+  store::Result<std::optional<store::StoredRun>> read_run(std::uint64_t run) override;
+  store::Result<void> read_history(std::uint64_t run, const ChunkReader& reader) override;
+  store::Result<std::vector<store::StoredRun>> read_open(std::uint64_t after_run, std::size_t limit) override;
+  store::Result<std::vector<store::StoredRun>> read_due(Time before, store::DueCursor after, std::size_t limit) override;
+  store::Result<std::optional<Time>> next_due(store::DueCursor after) override;
+  store::Result<std::vector<store::StoredRun>> find(const store::RunFilter& filter, std::uint64_t below_run, std::size_t limit) override;
+  store::Result<std::vector<std::uint64_t>> expired(Time ended_before, std::uint64_t keep, std::size_t limit) override;
+  store::Result<std::optional<std::uint64_t>> run_of_key(std::string_view key) override;
+  store::Result<std::optional<std::string>> read_payload(std::string_view hash) override;
+  store::Result<std::vector<store::StoredPlan>> read_plans() override;
+  store::Result<std::uint64_t> count_open() override;
+
+ private:
+  bool read_fails() { return world_.chance(faults.read_fails); }
+
+  World& world_;
+  Model& model_;
+  std::string path_;
+  std::unique_ptr<store::Store> inner_;
+  std::uint64_t writes_ = 0;
+};
+
+}  // namespace reprise::sim

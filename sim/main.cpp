@@ -1,0 +1,96 @@
+// reprise-sim: runs histories, one for each seed, and says how to see a broken promise again.
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/history.hpp"
+
+namespace {
+
+using reprise::sim::HistoryReport;
+
+struct Options {
+  std::uint64_t seeds = 100;
+  std::uint64_t first = 1;
+  bool verbose = false;
+  bool go_on = false;  // count the violations instead of stopping at the first
+  std::vector<std::string> scenarios;
+};
+
+constexpr const char* usage =
+    "usage: reprise-sim [--seeds N] [--first K] [--verbose] [--go-on]\n"
+    "       reprise-sim --scenario FILE...\n";
+
+bool read_number(std::string_view text, std::uint64_t& number) {
+  const auto [end, mistake] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return mistake == std::errc{} && end == text.data() + text.size();
+}
+
+bool read_options(int count, char** words, Options& options) {
+  for (int index = 1; index < count; ++index) {
+    const std::string_view word = words[index];
+    const bool has_next = index + 1 < count;
+    if (word == "--verbose") {
+      options.verbose = true;
+    } else if (word == "--go-on") {
+      options.go_on = true;
+    } else if (word == "--seeds" && has_next) {
+      if (!read_number(words[++index], options.seeds)) return false;
+    } else if (word == "--first" && has_next) {
+      if (!read_number(words[++index], options.first)) return false;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+void print_violation(std::uint64_t seed, const HistoryReport& report) {
+  std::printf("seed %llu: %s\n%s  (%s)\nreplay: reprise-sim --first %llu --seeds 1 --verbose\n", static_cast<unsigned long long>(seed),
+              report.what.c_str(), report.events.c_str(), report.settings.c_str(), static_cast<unsigned long long>(seed));
+  std::fflush(stdout);
+}
+
+int run_seeds(const Options& options) {
+  HistoryReport total;
+  std::uint64_t broken = 0;
+  for (std::uint64_t seed = options.first; seed < options.first + options.seeds; ++seed) {
+    const HistoryReport report = reprise::sim::run_history(seed);
+    total.runs += report.runs;
+    total.events_recorded += report.events_recorded;
+    total.crashes += report.crashes;
+    total.commits += report.commits;
+    total.attempts_lost += report.attempts_lost;
+    if (options.verbose) {
+      std::printf("seed %llu: %llu runs, %llu events, %llu commits, %llu crashes (%s)\n", static_cast<unsigned long long>(seed),
+                  static_cast<unsigned long long>(report.runs), static_cast<unsigned long long>(report.events_recorded),
+                  static_cast<unsigned long long>(report.commits), static_cast<unsigned long long>(report.crashes),
+                  report.settings.c_str());
+    }
+    if (report.ok) continue;
+    ++broken;
+    print_violation(seed, report);
+    if (!options.go_on) return 1;
+  }
+  std::printf("%llu histories: %llu runs, %llu events, %llu commits, %llu crashes, %llu attempts lost; %llu with a broken promise\n",
+              static_cast<unsigned long long>(options.seeds), static_cast<unsigned long long>(total.runs),
+              static_cast<unsigned long long>(total.events_recorded), static_cast<unsigned long long>(total.commits),
+              static_cast<unsigned long long>(total.crashes), static_cast<unsigned long long>(total.attempts_lost),
+              static_cast<unsigned long long>(broken));
+  return broken == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  Options options;
+  if (!read_options(count, words, options)) {
+    std::fputs(usage, stderr);
+    return 2;
+  }
+  return run_seeds(options);
+}

@@ -1,0 +1,567 @@
+#include "sim/model.hpp"
+
+#include <algorithm>
+
+#include <reprise/classify.hpp>
+
+#include "event/codec.hpp"
+
+namespace reprise::sim {
+
+using event::Record;
+using Status = ItemStory::Status;
+
+namespace {
+
+std::string words(const Record& record) {
+  return std::string{name_of(record.type)} + " (step " + std::to_string(record.step) + ", item " + std::to_string(record.item) +
+         ", attempt " + std::to_string(record.attempt) + ")";
+}
+
+}  // namespace
+
+void Model::fail(const RunStory& story, const std::string& what) const {
+  throw Violation{"run " + std::to_string(story.number) + ": " + what, story.number};
+}
+
+const RunStory* Model::find(std::uint64_t run) const {
+  const auto found = stories_.find(run);
+  return found != stories_.end() ? &found->second : nullptr;
+}
+
+// ---- commits ----------------------------------------
+
+void Model::durable(const store::Commit& commit) {
+  if (commit.id != last_commit_ + 1) {
+    throw Violation{"commit " + std::to_string(commit.id) + " was written after commit " + std::to_string(last_commit_), 0};
+  }
+  last_commit_ = commit.id;
+  for (const store::NewPlan& plan : commit.plans) {
+    auto decoded = core::decode_plan(commit.at(plan.body), compile_, nullptr);
+    if (!decoded) throw Violation{"a plan was written that cannot be read: " + decoded.error().message, 0};
+    shadow_.add_plan(plan.number, std::make_shared<const core::Plan>(*std::move(decoded)));
+  }
+  event::FrameReader frame{commit.at(commit.frame)};
+  event::FramePart part;
+  while (commit.frame.size > 0 && frame.next(part)) {
+    if (part.run != 0) take(part.run, part.first_sequence, part.chunk);
+  }
+  if (commit.frame.size > 0 && !frame.ok()) throw Violation{"a frame was written that cannot be read", 0};
+  for (const store::Image& image : commit.images) {
+    take(image.run, image.first_sequence, commit.at(image.events));
+    const RunStory* const story = find(image.run);
+    if (story == nullptr) throw Violation{"run " + std::to_string(image.run) + " has an image and no events", image.run};
+    if (commit.at(image.state) != state_of(image.run)) fail(*story, "its image is not what a replay of its events gives");
+    if (is_open(image.status) == story->ended) fail(*story, "its row and its events disagree on whether it has ended");
+    if (commit.at(image.key) != story->key) fail(*story, "its row has another key than its first event");
+  }
+  for (const store::NewKey& key : commit.keys) {
+    const RunStory* const story = find(key.run);
+    if (story == nullptr || story->key != commit.at(key.key)) throw Violation{"a key was recorded for the wrong run", key.run};
+  }
+  for (const std::uint64_t run : commit.removals) remove(run);
+}
+
+void Model::take(std::uint64_t run, std::uint64_t first_sequence, std::string_view chunk) {
+  if (chunk.empty()) return;
+  RunStory& story = stories_[run];
+  story.number = run;
+  if (story.removed) fail(story, "it was removed, and has new events");
+  core::Run* shadow = shadow_.find(run);
+  if (shadow == nullptr) shadow = &shadow_.add(run);
+  if (!shadow_.replay(*shadow, chunk, first_sequence)) fail(story, "its events do not fit together");
+  event::ChunkReader reader{chunk, first_sequence};
+  Record record;
+  while (reader.next(record)) {
+    if (record.sequence <= story.sequence) continue;
+    if (record.sequence != story.sequence + 1) {
+      fail(story, "event " + std::to_string(record.sequence) + " follows event " + std::to_string(story.sequence));
+    }
+    read(story, record);
+  }
+  if (!reader.ok()) fail(story, "its events cannot be read");
+}
+
+void Model::remove(std::uint64_t run) {
+  const auto found = stories_.find(run);
+  if (found == stories_.end()) throw Violation{"run " + std::to_string(run) + " was removed and never existed", run};
+  RunStory& story = found->second;
+  if (story.removed) return;
+  if (!story.ended) fail(story, "it was removed before it had ended");
+  if (!retention_ && !removable_.contains(run)) fail(story, "it was removed and nobody had asked for it");
+  story.removed = true;
+  story.removed_at = world_.now();
+  if (const auto key = keys_.find(story.key); key != keys_.end() && key->second == run) keys_.erase(key);
+}
+
+// ---- events ----------------------------------------
+
+ItemStory& Model::item_of(RunStory& story, const Record& record) {
+  if (record.step >= story.steps.size()) fail(story, words(record) + ": there is no such step");
+  auto& items = story.steps[record.step].items;
+  if (items.size() <= record.item) items.resize(record.item + 1);
+  return items[record.item];
+}
+
+void Model::read(RunStory& story, const Record& record) {
+  ++events_;
+  if ((story.sequence == 0) != (record.type == EventType::submitted)) fail(story, words(record) + ": `submitted` comes first, and once");
+  if (story.ended && record.type != EventType::reopened) fail(story, words(record) + " after `ended`");
+  if (record.time < story.last_time) fail(story, words(record) + ": its time lies before the event before it");
+  story.sequence = record.sequence;
+  story.last_time = record.time;
+  const bool by_deadline = record.type == EventType::cancel_requested && record.reason == StopReason::deadline;
+  if (!by_deadline) ++story.counts[static_cast<std::size_t>(record.type)];
+  switch (record.type) {
+    case EventType::submitted: return submitted(story, record);
+    case EventType::started: return started(story, record);
+    case EventType::completed: return completed(story, record);
+    case EventType::failed: return failed(story, record);
+    case EventType::retrying: return retrying(story, record);
+    case EventType::interrupted: return interrupted(story, record);
+    case EventType::revisited: return revisited(story, record);
+    case EventType::reopened: return reopened(story, record);
+    case EventType::ended: return ended(story, record);
+    case EventType::cancel_requested:
+      if (story.cancel_requested) fail(story, "cancelled twice");
+      story.cancel_requested = true;
+      story.paused_at = 0;  // the wait it had left is over
+      return;
+    case EventType::paused:
+      if (story.paused_at != 0 || story.cancel_requested) fail(story, "paused while it was paused or being cancelled");
+      story.paused_at = record.time;
+      return;
+    case EventType::resumed:
+      if (story.paused_at == 0) fail(story, "resumed without having been paused");
+      story.paused_total += record.time - story.paused_at;
+      story.paused_at = 0;
+      return;
+    case EventType::prepared:
+      story.steps.at(record.step).prepared = true;
+      if (record.items == 0) story.steps.at(record.step).last_end = record.time;  // nothing to do is done
+      return;
+    case EventType::signaled: story.signals.emplace_back(record.text); return;
+    case EventType::skipped:
+    case EventType::unreachable: {
+      StepStory& step = story.steps.at(record.step);
+      if (step.closed || step.running > 0 || !step.items.empty()) fail(story, words(record) + " of a step that had begun");
+      step.closed = true;
+      return;
+    }
+    case EventType::dead_lettered:
+      if (item_of(story, record).status != Status::failed) fail(story, words(record) + " of an item that has not failed");
+      return;
+    case EventType::progress:
+      if (item_of(story, record).status != Status::running) fail(story, words(record) + " of an item that is not running");
+      return;
+    default: return;
+  }
+}
+
+void Model::submitted(RunStory& story, const Record& record) {
+  const core::NumberedPlan* const plan = shadow_.plan(record.plan);
+  if (plan == nullptr) fail(story, "submitted with a plan that was not recorded");
+  story.plan = plan->plan;
+  story.key = record.text;
+  story.created = record.time;
+  story.epoch = record.time;
+  story.due = record.due;
+  story.steps.resize(story.plan->steps.size());
+  ++open_;
+  if (story.key.empty()) return;
+  const auto [at, is_new] = keys_.try_emplace(story.key, story.number);
+  if (!is_new) fail(story, "has the key of run " + std::to_string(at->second) + ", which still exists");
+}
+
+// Never early: a retry's delay, a submit's delay. The time a run was paused does not count.
+void Model::check_time(const RunStory& story, const ItemStory& item, const Record& record) const {
+  if (item.status == Status::waiting) {
+    const Time waited = record.time - item.since - (story.paused_until(record.time) - item.paused_then);
+    if (waited < item.delay) {
+      fail(story, words(record) + " is " + std::to_string(item.delay - waited) + " ns early: the wait was " + std::to_string(item.delay));
+    }
+  }
+  if (story.due > 0) {
+    const Time waited = record.time - story.created - (story.reopened == 0 ? story.paused_until(record.time) : 0);
+    if (waited < story.due - story.created) fail(story, words(record) + ": submitted with a delay, and started before it was over");
+  }
+  const Time active = record.time - story.epoch - (story.paused_until(record.time) - story.paused_before_epoch);
+  if (story.plan->deadline > 0 && active >= story.plan->deadline + slack_) fail(story, words(record) + " after the run's deadline");
+  const Policy& policy = story.plan->steps[record.step].policy;
+  if (story.plan->steps.size() == 1 && record.attempt > 1 && policy.max_elapsed && policy.elapsed_from == ElapsedFrom::creation) {
+    const Time base = story.reopened > 0 ? 0 : std::max<Time>(0, story.due - story.created);
+    if (active - base >= policy.max_elapsed->count() + slack_) fail(story, words(record) + " after max_elapsed");
+  }
+}
+
+void Model::started(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  StepStory& step = story.steps[record.step];
+  const core::StepPlan& plan = story.plan->steps[record.step];
+  if (item.status != Status::untouched && item.status != Status::waiting) {
+    fail(story, words(record) + ": the item is running, or has ended");
+  }
+  if (story.paused_at != 0) fail(story, words(record) + " while the run is paused");
+  if (story.cancel_requested) fail(story, words(record) + " of a run that was cancelled");
+  if (step.closed) fail(story, words(record) + " of a step that was skipped");
+  if (plan.for_each && !step.prepared) fail(story, words(record) + " of a step whose items were never counted");
+  if (record.attempt != item.attempt + 1) fail(story, words(record) + " follows attempt " + std::to_string(item.attempt));
+  if (plan.policy.max_attempts && record.attempt > std::max<std::uint64_t>(1, *plan.policy.max_attempts) + item.interrupted) {
+    fail(story, words(record) + ": max_attempts is " + std::to_string(*plan.policy.max_attempts));
+  }
+  for (const std::uint32_t need : plan.needs) {
+    if (story.steps[need].running > 0) fail(story, words(record) + ": a step it needs is still running");
+    if (story.steps[need].last_end == 0) fail(story, words(record) + ": a step it needs has never ended");
+  }
+  check_time(story, item, record);
+  item.status = Status::running;
+  item.attempt = record.attempt;
+  item.token = static_cast<std::uint32_t>(record.sequence);
+  item.life = life_;
+  ++step.running;
+  ++story.running;
+  if (plan.max_parallel > 0 && step.running > plan.max_parallel) fail(story, words(record) + ": the step's max_parallel is exceeded");
+  if (story.plan->max_parallel > 0 && story.running > story.plan->max_parallel) {
+    fail(story, words(record) + ": the flow's max_parallel is exceeded");
+  }
+}
+
+void Model::completed(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  StepStory& step = story.steps[record.step];
+  const core::StepPlan& plan = story.plan->steps[record.step];
+  if (plan.verb == core::Verb::call) {
+    if (item.status != Status::running) fail(story, words(record) + " of an item that is not running");
+    if (record.attempt != item.attempt) fail(story, words(record) + ": the running attempt is " + std::to_string(item.attempt));
+    const auto& sent = sent_[story.number][item.token].outputs;
+    if (std::ranges::none_of(sent, [&](const event::Payload& output) { return output.view() == record.payload; })) {
+      fail(story, words(record) + " with a result that this attempt did not give");
+    }
+    --step.running;
+    --story.running;
+  } else if (item.status != Status::untouched) {
+    fail(story, words(record) + " of a wait that was over already");
+  }
+  if (plan.verb == core::Verb::wait) {
+    Time begun = std::max(story.created, story.reopened == 0 ? story.due : 0);
+    for (const std::uint32_t need : plan.needs) begun = std::max(begun, story.steps[need].last_end);
+    if (record.time < begun + plan.wait) fail(story, words(record) + ": the wait is not over yet");
+  }
+  if (plan.verb == core::Verb::signal) {
+    const auto signal = std::ranges::find(story.signals, plan.signal);
+    if (signal == story.signals.end()) fail(story, words(record) + ": nobody has sent this signal");
+    story.signals.erase(signal);
+  }
+  item.status = Status::succeeded;
+  step.last_end = record.time;
+  std::erase_if(story.breakers, [&](const auto& entry) { return entry.first.first == record.step; });
+}
+
+void Model::count_failure(RunStory& story, const Record& record) {
+  const core::StepPlan& plan = story.plan->steps[record.step];
+  if (plan.breaker_limit == 0 || record.failure == nullptr) return;
+  if ((plan.breaker_classes >> static_cast<unsigned>(record.failure_class) & 1U) == 0) return;
+  const std::uint64_t print = fingerprint(*plan.name, record.failure_class, record.failure->message, record.failure->exit_code);
+  const std::uint32_t count = ++story.breakers[{record.step, print}];
+  if (count >= plan.breaker_limit && record.will_retry) fail(story, words(record) + ": the breaker should have opened");
+  if (count < plan.breaker_limit && record.reason == StopReason::circuit_open) fail(story, words(record) + ": the breaker opened too soon");
+}
+
+void Model::failed(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  StepStory& step = story.steps[record.step];
+  const core::StepPlan& plan = story.plan->steps[record.step];
+  if (record.failure == nullptr) fail(story, words(record) + " without a failure");
+  if (record.precondition) {
+    if (item.status != Status::untouched) fail(story, words(record) + ": a precondition comes before the first attempt");
+  } else if (plan.verb == core::Verb::signal) {
+    if (item.status != Status::untouched) fail(story, words(record) + " of a wait that was over already");
+  } else if (item.status == Status::running) {
+    if (record.attempt != item.attempt) fail(story, words(record) + ": the running attempt is " + std::to_string(item.attempt));
+    --step.running;
+    --story.running;
+    const auto& sent = sent_[story.number][item.token].failures;
+    if (record.lost) {
+      if (item.life == life_) fail(story, words(record) + ": called lost, but the engine that started it is still there");
+      ++story.lost;
+    } else if (std::ranges::find(sent, *record.failure) == sent.end()) {
+      fail(story, words(record) + " with a failure that this attempt did not give");
+    }
+  } else if (item.status != Status::waiting || record.will_retry || record.reason != StopReason::deadline) {
+    fail(story, words(record) + " of an item that is not running");
+  }
+  if (record.will_retry && plan.policy.max_attempts && record.attempt >= *plan.policy.max_attempts) {
+    fail(story, words(record) + ": will be tried again, but max_attempts is " + std::to_string(*plan.policy.max_attempts));
+  }
+  if (record.will_retry && story.cancel_requested) fail(story, words(record) + ": will be tried again, but the run was cancelled");
+  count_failure(story, record);
+  item.since = record.time;
+  item.paused_then = story.paused_until(record.time);
+  item.delay = 0;
+  item.floor = record.failure->retry_after.value_or(Duration{0}).count();
+  item.status = record.will_retry                            ? Status::failing
+                : record.reason == StopReason::canceled      ? Status::canceled
+                                                             : Status::failed;
+  step.last_end = record.time;
+}
+
+void Model::retrying(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  if (item.status != Status::failing) fail(story, words(record) + " does not follow `failed`");
+  if (record.attempt != item.attempt + 1) fail(story, words(record) + " names the wrong attempt");
+  const Policy& policy = story.plan->steps[record.step].policy;
+  DelayRange range = delay_range(policy, item.attempt, Duration{item.previous_delay});
+  if (policy.honor_retry_after) {
+    range.min = std::max(range.min, Duration{item.floor});
+    range.max = std::max(range.max, Duration{item.floor});
+  }
+  if (range.min.count() != record.delay_min || range.max.count() != record.delay_max) {
+    fail(story, words(record) + ": its range is not that of retry " + std::to_string(item.attempt));
+  }
+  if (record.delay < record.delay_min || (!record.floored && record.delay > record.delay_max)) {
+    fail(story, words(record) + ": the delay lies outside its range");
+  }
+  if (record.due != item.since + record.delay) fail(story, words(record) + ": due is not the failure's time and the delay");
+  item.status = Status::waiting;
+  item.delay = record.delay;
+  item.previous_delay = record.delay;
+}
+
+void Model::interrupted(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  if (item.status == Status::running) {
+    --story.steps[record.step].running;
+    --story.running;
+    ++item.interrupted;
+  } else if (item.status != Status::waiting || !story.cancel_requested) {
+    fail(story, words(record) + " of an item that does nothing");
+  }
+  item.since = record.time;
+  item.paused_then = story.paused_until(record.time);
+  item.delay = 0;
+  item.status = story.cancel_requested ? Status::canceled : Status::waiting;
+}
+
+void Model::revisited(RunStory& story, const Record& record) {
+  StepStory& target = story.steps.at(record.step);
+  if (++target.visits > story.plan->steps[record.step].max_visits) fail(story, words(record) + ": max_visits is exceeded");
+  for (const std::uint32_t step : core::steps_from(*story.plan, record.step)) {
+    StepStory& again = story.steps[step];
+    story.running -= again.running;
+    again.running = 0;
+    again.items.clear();
+    again.closed = false;
+    again.last_end = 0;
+    again.prepared = false;
+  }
+}
+
+void Model::reopened(RunStory& story, const Record& record) {
+  if (!story.ended) fail(story, "reopened without having ended");
+  story.ended = false;
+  story.status = RunStatus::running;
+  ++open_;
+  ++story.reopened;
+  story.cancel_requested = false;
+  story.epoch = record.time;
+  story.paused_before_epoch = story.paused_total;
+  for (StepStory& step : story.steps) {
+    step.closed = false;
+    for (ItemStory& item : step.items) {
+      if (item.status != Status::failed && item.status != Status::canceled) continue;
+      item = {};
+      item.status = Status::waiting;
+      item.since = record.time;
+      item.paused_then = story.paused_total;
+    }
+  }
+}
+
+void Model::ended(RunStory& story, const Record& record) {
+  if (story.running > 0) fail(story, "ended while an attempt is running");
+  if (is_open(record.status)) fail(story, "ended and still open");
+  if (record.status == RunStatus::canceled && !story.cancel_requested) fail(story, "ended as cancelled, and nobody had asked for it");
+  for (const StepStory& step : story.steps) {
+    for (const ItemStory& item : step.items) {
+      if (item.status == Status::failing) fail(story, "ended with an item that was to be tried again");
+    }
+  }
+  story.ended = true;
+  story.status = record.status;
+  story.endings.push_back(record.status);
+  --open_;
+}
+
+// ---- the executor ----------------------------------------
+
+void Model::begun(const exec::Job& job) {
+  const RunStory* const story = find(job.id.run);
+  if (story == nullptr) throw Violation{"an attempt of run " + std::to_string(job.id.run) + " began before the run was durable", job.id.run};
+  bool found = false;
+  if (job.id.token <= story->sequence && job.id.step < story->steps.size()) {
+    const auto& items = story->steps[job.id.step].items;
+    found = job.id.item < items.size() && items[job.id.item].token == job.id.token;
+    if (found && items[job.id.item].attempt != job.attempt) fail(*story, "the executor was told a wrong attempt number");
+    // It may be over already: a step that was sent back, or a run that was reopened, forgets the attempts it had.
+    if (!found) {
+      for_each_event(story->number, [&](const Record& record) {
+        found = found || (record.sequence == job.id.token && record.type == EventType::started && record.attempt == job.attempt);
+      });
+    }
+  }
+  if (!found) {
+    fail(*story, "attempt " + std::to_string(job.attempt) + " of step " + std::to_string(job.id.step) + ", item " +
+                     std::to_string(job.id.item) + " began before its `started` was durable");
+  }
+}
+
+void Model::sent(const event::AttemptId& id, const event::PayloadView& output) {
+  sent_[id.run][id.token].outputs.push_back(event::Payload::of(output));
+}
+void Model::sent(const event::AttemptId& id, const Failure& failure) { sent_[id.run][id.token].failures.push_back(failure); }
+
+void Model::published(std::uint64_t run, std::uint64_t chunk_first, std::uint64_t new_first, std::string_view chunk) const {
+  const RunStory* const story = find(run);
+  if (story == nullptr) throw Violation{"events of run " + std::to_string(run) + " were published before they were durable", run};
+  event::ChunkReader reader{chunk, chunk_first};
+  Record record;
+  std::uint64_t last = 0;
+  while (reader.next(record)) last = record.sequence;
+  if (!reader.ok()) fail(*story, "what was published cannot be read");
+  if (last > story->sequence) fail(*story, "event " + std::to_string(last) + " was published before it was durable");
+  if (new_first < chunk_first || new_first > last) fail(*story, "what was published holds nothing new");
+}
+
+// ---- comparing ----------------------------------------
+
+std::string Model::state_of(std::uint64_t run) const {
+  std::string state;
+  if (const core::Run* const shadow = shadow_.find(run); shadow != nullptr && shadow->plan != nullptr) core::encode_state(*shadow, state);
+  return state;
+}
+
+void Model::compare(runtime::Loop& loop) const {
+  if (loop.outstanding() > 0 || loop.has_news()) return;
+  std::string live, shadow;
+  loop.core().for_each_run([&](const core::Run& run) {
+    const RunStory* const story = find(run.number);
+    if (story == nullptr) throw Violation{"run " + std::to_string(run.number) + " is in memory and not in the store", run.number};
+    live.clear();
+    shadow.clear();
+    core::encode_state(run, live);
+    core::encode_state(*shadow_.find(run.number), shadow);
+    if (live != shadow) fail(*story, "its state in memory is not what a replay of its events gives");
+    if (run.queued > 1'000'000) fail(*story, "the count of its places in queues fell below zero");
+    if (run.preparing > 1'000'000) fail(*story, "the count of its lists to prepare fell below zero");
+    if (run.running != story->running) fail(*story, "its count of running attempts is wrong");
+  });
+}
+
+void Model::check_books(runtime::Loop& loop) const {
+  if (loop.outstanding() > 0 || loop.has_news() || loop.is_loading()) return;
+  const EngineStats stats = loop.stats();
+  if (stats.open != open_) {
+    throw Violation{"the engine counts " + std::to_string(stats.open) + " open runs, and there are " + std::to_string(open_), 0};
+  }
+  std::size_t bytes = 0;
+  std::uint64_t running = 0;
+  loop.core().for_each_run([&](const core::Run& run) {
+    bytes += run.accounted;
+    running += run.running;
+    if (run.has_ended()) fail(*find(run.number), "has ended, is durable, and still takes memory");
+  });
+  if (bytes != stats.resident_bytes) {
+    throw Violation{"the engine counts " + std::to_string(stats.resident_bytes) + " bytes in memory, and its runs take " +
+                        std::to_string(bytes), 0};
+  }
+  if (running != stats.running) {
+    throw Violation{"the engine counts " + std::to_string(stats.running) + " running attempts, and there are " + std::to_string(running), 0};
+  }
+}
+
+bool Model::waits_for_ever(const RunStory& story) const {
+  const core::Run* const run = shadow_.find(story.number);
+  if (run == nullptr || story.running > 0) return false;
+  if (story.paused_at != 0) return true;
+  if (story.plan->deadline > 0) return false;
+  bool waits = false;
+  for (std::uint32_t step = 0; step < run->step_count(); ++step) {
+    const core::StepStatus status = run->steps[step].status;
+    if (status == core::StepStatus::preparing) return false;
+    if (status != core::StepStatus::active) continue;
+    const core::StepPlan& plan = story.plan->steps[step];
+    if (plan.verb != core::Verb::signal || plan.wait > 0) return false;
+    if (std::ranges::find(story.signals, plan.signal) != story.signals.end()) return false;
+    waits = true;
+  }
+  return waits;
+}
+
+std::string Model::wanted_signal(const RunStory& story) const {
+  const core::Run* const run = shadow_.find(story.number);
+  for (std::uint32_t step = 0; run != nullptr && step < run->step_count(); ++step) {
+    const core::StepPlan& plan = story.plan->steps[step];
+    if (run->steps[step].status == core::StepStatus::active && plan.verb == core::Verb::signal) return plan.signal;
+  }
+  return {};
+}
+
+void Model::for_each_event(std::uint64_t run, const std::function<void(const Record&)>& visit) const {
+  const core::Run* const shadow = shadow_.find(run);
+  if (shadow == nullptr || shadow->events.empty()) return;
+  event::ChunkReader reader{shadow->events, 1};
+  Record record;
+  while (reader.next(record)) visit(record);
+}
+
+std::string Model::tell(std::uint64_t run, std::size_t last) const {
+  std::vector<std::string> lines;
+  for_each_event(run, [&](const Record& record) {
+    std::string line = "  " + std::to_string(record.sequence) + "  +" + std::to_string((record.time - birth) / 1000) + "us  " + words(record);
+    if (record.type == EventType::failed) {
+      line += record.will_retry ? " will retry" : " for good: " + std::string{name_of(record.reason)};
+      if (record.lost) line += ", lost";
+      if (record.failure != nullptr) line += ", " + record.failure->type + ": " + record.failure->message;
+    }
+    if (record.type == EventType::retrying) line += " due +" + std::to_string((record.due - birth) / 1000) + "us";
+    if (record.type == EventType::ended) line += " " + std::string{name_of(record.status)};
+    if (record.type == EventType::revisited) line += " from step " + std::to_string(record.from_step);
+    if (!record.text.empty()) line += " \"" + std::string{record.text} + "\"";
+    lines.push_back(std::move(line));
+  });
+  std::string text;
+  const std::size_t first = lines.size() > last ? lines.size() - last : 0;
+  if (first > 0) text += "  ... " + std::to_string(first) + " before these\n";
+  for (std::size_t index = first; index < lines.size(); ++index) text += lines[index] + '\n';
+  return text;
+}
+
+void Model::compare_history(store::Store& store) const {
+  for (const auto& [number, story] : stories_) {
+    const auto row = store.read_run(number);
+    if (!row) continue;
+    if (story.removed) {
+      if (*row) fail(story, "was removed, and has a row");
+      continue;
+    }
+    if (!*row) continue;  // all of it is in the journal
+    std::uint64_t next = 1;
+    std::string watched, stored;
+    for_each_event(number, [&](const Record& record) { event::put_event(watched, record, 0); });
+    const auto read = store.read_history(number, [&](std::uint64_t first, std::string_view chunk) {
+      if (first != next) fail(story, "its history in the store has a gap before event " + std::to_string(first));
+      event::ChunkReader reader{chunk, first};
+      Record record;
+      while (reader.next(record)) {
+        event::put_event(stored, record, 0);
+        ++next;
+      }
+      if (!reader.ok()) fail(story, "its history in the store cannot be read");
+    });
+    if (!read) continue;
+    if (!watched.starts_with(stored)) fail(story, "its history in the store is not what was recorded");
+    if (story.ended && next != story.sequence + 1) fail(story, "has ended, and its history in the store is not complete");
+  }
+}
+
+}  // namespace reprise::sim

@@ -1,0 +1,244 @@
+// Drives the state machine by hand: plans in a few words, a clock that the test moves, and the events as they were recorded.
+//
+//   CoreDriver driver;
+//   Run& run = driver.submit(task(steady(3, 1s)));
+//   driver.fail(driver.start_one(), timeout);          // attempt 1
+//   driver.advance(1s);
+//   driver.succeed(driver.start_one(), "done");        // attempt 2
+//   EXPECT_EQ(run.status, RunStatus::succeeded);
+//
+// When a driver goes away, every run it has is replayed from its events and must have the same bytes.
+// Thread safety: none.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/core.hpp"
+#include "event/codec.hpp"
+
+namespace reprise::testing_support {
+
+using core::AttemptId;
+using core::Core;
+using core::Plan;
+using core::Run;
+using core::StepPlan;
+using core::Time;
+
+inline constexpr Time start_of_time = 1'700'000'000'000'000'000;
+
+// ---- plans ----------------------------------------
+
+inline Policy steady(std::uint64_t attempts, Duration delay) {
+  return {.max_attempts = attempts, .backoff = Backoff::constant, .initial = delay, .max = std::nullopt, .jitter = Jitter::none};
+}
+
+inline StepPlan call(std::string name, std::vector<std::uint32_t> needs = {},
+                     Policy policy = steady(3, std::chrono::seconds{1})) {
+  StepPlan step;
+  step.name = std::make_shared<const std::string>(std::move(name));
+  step.handler = "work";
+  step.needs = std::move(needs);
+  step.policy = std::move(policy);
+  return step;
+}
+
+inline StepPlan wait_step(std::string name, Duration wait, std::vector<std::uint32_t> needs = {}) {
+  StepPlan step = call(std::move(name), std::move(needs));
+  step.verb = core::Verb::wait;
+  step.handler.clear();
+  step.wait = wait.count();
+  return step;
+}
+
+inline StepPlan signal_step(std::string name, std::string signal, Duration timeout = {},
+                            std::vector<std::uint32_t> needs = {}) {
+  StepPlan step = wait_step(std::move(name), timeout, std::move(needs));
+  step.verb = core::Verb::signal;
+  step.signal = std::move(signal);
+  return step;
+}
+
+inline StepPlan for_each_step(std::string name, std::uint32_t list_step,
+                              Policy policy = steady(3, std::chrono::seconds{1})) {
+  StepPlan step = call(std::move(name), {list_step}, std::move(policy));
+  step.for_each = true;
+  step.list_step = list_step;
+  return step;
+}
+
+inline StepPlan with(StepPlan step, OnFailure rule, std::uint32_t revisit = 0) {
+  step.on_failure = rule;
+  step.revisit = revisit;
+  return step;
+}
+
+inline Plan flow(std::vector<StepPlan> steps) {
+  Plan plan{.name = "flow", .steps = std::move(steps)};
+  plan.connect();
+  return plan;
+}
+
+inline Plan task(Policy policy) { return flow({call("work", {}, std::move(policy))}); }
+
+// ---- events ----------------------------------------
+
+// A record with its own memory.
+struct Recorded {
+  event::Record record;
+  Failure failure;
+  std::string text;
+  std::string payload;
+
+  EventType type() const { return record.type; }
+};
+
+inline std::vector<Recorded> events_of(const Run& run) {
+  std::vector<Recorded> events;
+  event::ChunkReader reader{run.events, run.events_first};
+  event::Record record;
+  while (reader.next(record)) {
+    Recorded& kept =
+        events.emplace_back(Recorded{record, {}, std::string{record.text}, std::string{record.payload.bytes}});
+    if (record.failure != nullptr) kept.failure = *record.failure;
+    kept.record.failure = nullptr;
+    kept.record.text = {};
+    kept.record.payload = {};
+  }
+  EXPECT_TRUE(reader.ok());
+  return events;
+}
+
+inline std::vector<std::string> names_of(const Run& run) {
+  std::vector<std::string> names;
+  for (const Recorded& event : events_of(run)) names.emplace_back(name_of(event.type()));
+  return names;
+}
+
+inline std::string state_of(const Run& run) {
+  std::string bytes;
+  core::encode_state(run, bytes);
+  return bytes;
+}
+
+// ---- the driver ----------------------------------------
+
+struct SubmitOptions {
+  std::uint32_t items = 0;
+  Duration delay{0};
+  std::uint8_t priority = 5;
+  bool asleep = false;
+};
+
+class CoreDriver {
+ public:
+  explicit CoreDriver(std::uint64_t seed = 1) : core{start_of_time, seed} { core.open_queue("work", 0, 0); }
+  CoreDriver(const CoreDriver&) = delete;
+  CoreDriver& operator=(const CoreDriver&) = delete;
+  ~CoreDriver() {
+    core.for_each_run([&](Run& run) { expect_replays(run); });
+  }
+
+  const core::NumberedPlan* add(Plan plan) {
+    plan.connect();
+    plans.push_back(std::make_shared<const Plan>(std::move(plan)));
+    return core.add_plan(static_cast<std::uint32_t>(plans.size() - 1), plans.back());
+  }
+
+  Run& submit(Plan plan, const SubmitOptions& options = {}) { return submit(add(std::move(plan)), options); }
+  Run& submit(const core::NumberedPlan* plan, const SubmitOptions& options = {}) {
+    return core.submit({.run = next_run++,
+                        .plan = plan,
+                        .items = options.items,
+                        .due = options.delay.count() > 0 ? now + options.delay.count() : 0,
+                        .priority = options.priority,
+                        .asleep = options.asleep},
+                       now);
+  }
+
+  // Fires what is due, counts every list as `list_items` says, and starts what is ready.
+  void turn() {
+    while (core.due(now, timers_a_turn)) {
+    }
+    const auto prepares = std::exchange(core.effects().prepares, {});
+    for (const core::Prepare& prepare : prepares) core.prepared(prepare.run, prepare.step, list_items, now);
+    core.dispatch([&](std::uint32_t) { return capacity; }, 4096, now);
+    for (core::Start& start : core.effects().starts) starts.push_back(start);
+    core.effects().starts.clear();
+  }
+  void advance(Duration span) {
+    now += span.count();
+    turn();
+  }
+
+  // What was started and nobody has taken yet.
+  std::vector<core::Start> take_starts() {
+    turn();
+    return std::exchange(starts, {});
+  }
+  AttemptId start_one() {
+    const std::vector<core::Start> started = take_starts();
+    EXPECT_EQ(started.size(), 1U);
+    return started.empty() ? AttemptId{} : started.front().id;
+  }
+  bool starts_nothing() { return take_starts().empty(); }
+
+  bool succeed(const AttemptId& id, std::string_view output = {}) {
+    const bool taken = core.succeeded(id, {output, output.size(), false}, now);
+    turn();
+    return taken;
+  }
+  bool fail(const AttemptId& id, const Failure& failure) {
+    const bool taken = core.failed(id, failure, now);
+    turn();
+    return taken;
+  }
+  Core::Answer signal(Run& run, std::string_view name, std::string_view payload = {}) {
+    auto answer = core.signal(run, name, {payload, payload.size(), false}, now);
+    turn();
+    return answer;
+  }
+  // As a restart, or coming back from the store, does it: the bytes are all that is left.
+  Run& reload(Run& run) {
+    const std::uint64_t number = run.number;
+    const std::string image = state_of(run);
+    std::erase(core.effects().touched, &run);
+    core.forget(run);
+    Run& loaded = core.add(number);
+    EXPECT_TRUE(core::decode_state(image, [&](std::uint32_t plan) { return core.plan(plan); }, loaded));
+    EXPECT_EQ(state_of(loaded), image);
+    return loaded;
+  }
+
+  // The state of the run as its events tell it, on a core that knows nothing else.
+  std::string replayed(const Run& run) const {
+    Core other{start_of_time, 99};
+    for (std::uint32_t number = 0; number < plans.size(); ++number) other.add_plan(number, plans[number]);
+    Run& copy = other.add(run.number);
+    EXPECT_TRUE(other.replay(copy, run.events, run.events_first));
+    EXPECT_EQ(copy.events, run.events);
+    return copy.plan == nullptr ? "" : state_of(copy);
+  }
+  void expect_replays(const Run& run) const {
+    if (run.plan == nullptr || run.events.empty() || run.events_first != 1) return;  // its first events are elsewhere
+    EXPECT_EQ(replayed(run), state_of(run)) << "run " << run.number << " after " << run.sequence << " events";
+  }
+
+  Core core;
+  Time now = start_of_time;
+  std::vector<std::shared_ptr<const Plan>> plans;
+  std::vector<core::Start> starts;
+  std::uint64_t next_run = 1;
+  std::size_t capacity = 1000;
+  std::size_t timers_a_turn = 1000;
+  std::uint32_t list_items = 2;
+};
+
+}  // namespace reprise::testing_support
