@@ -1,5 +1,5 @@
-# find_package(Reprise) gives Reprise::reprise; find_package(Reprise COMPONENTS text) gives Reprise::text too.
-# pkg-config knows them as reprise and reprise-text.
+# find_package(Reprise) gives Reprise::reprise; COMPONENTS text gives Reprise::text too, and COMPONENTS engine Reprise::engine with it.
+# pkg-config knows them as reprise, reprise-text and reprise-engine.
 include(CMakePackageConfigHelpers)
 
 set(made ${PROJECT_BINARY_DIR}/package)  # in a folder of its own: the build directory may be on somebody's PATH, where CMake looks
@@ -10,6 +10,10 @@ install(EXPORT RepriseTargets NAMESPACE Reprise:: DESTINATION ${package_dir})
 if(TARGET reprise_text)
   install(TARGETS reprise_text EXPORT RepriseTextTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT RepriseTextTargets NAMESPACE Reprise:: DESTINATION ${package_dir})
+endif()
+if(TARGET reprise_engine)
+  install(TARGETS reprise_engine EXPORT RepriseEngineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT RepriseEngineTargets NAMESPACE Reprise:: DESTINATION ${package_dir})
 endif()
 if(TARGET reprise_cli)
   install(TARGETS reprise_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -23,9 +27,14 @@ install(FILES ${made}/RepriseConfig.cmake ${made}/RepriseConfigVersion.cmake DES
 # Relative, so that the files stay right wherever the package is put.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
   OUTPUT_VARIABLE pkgconfig_to_prefix)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/reprise.pc.in ${made}/reprise.pc @ONLY)
-install(FILES ${made}/reprise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(packages reprise)
 if(TARGET reprise_text)
-  configure_file(${CMAKE_CURRENT_LIST_DIR}/reprise-text.pc.in ${made}/reprise-text.pc @ONLY)
-  install(FILES ${made}/reprise-text.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  list(APPEND packages reprise-text)
 endif()
+if(TARGET reprise_engine)
+  list(APPEND packages reprise-engine)
+endif()
+foreach(package IN LISTS packages)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${package}.pc.in ${made}/${package}.pc @ONLY)
+  install(FILES ${made}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

@@ -138,7 +138,13 @@ void Machine::step() {
   wake_.reset();
   at_once_ = last_step_ == world_.now() ? at_once_ + 1 : 0;
   last_step_ = world_.now();
-  if (at_once_ > at_once_max) throw Violation{"the loop goes round and round without any time passing", 0};
+  if (at_once_ > at_once_max) {
+    const EngineStats stats = loop_->stats();
+    throw Violation{"the loop goes round and round without any time passing (ready " + std::to_string(stats.ready) + ", running " +
+                        std::to_string(stats.running) + ", in memory " + std::to_string(stats.resident) + ", " +
+                        std::to_string(stats.resident_bytes) + " bytes, commits " + std::to_string(stats.commits) + ", inputs " +
+                        std::to_string(inbox_.size()) + ")", 0};
+  }
   const bool had_input = written_.has_value() || !inbox_.empty();
   if (written_) {
     store::Result<void> result = *std::move(written_);

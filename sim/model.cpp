@@ -41,6 +41,12 @@ void Model::durable(const store::Commit& commit) {
     if (!decoded) throw Violation{"a plan was written that cannot be read: " + decoded.error().message, 0};
     shadow_.add_plan(plan.number, std::make_shared<const core::Plan>(*std::move(decoded)));
   }
+  // A run that is removed gives its key free for one that is made in the same commit.
+  for (const std::uint64_t run : commit.removals) {
+    const RunStory* const story = find(run);
+    if (story == nullptr) continue;
+    if (const auto key = keys_.find(story->key); key != keys_.end() && key->second == run) keys_.erase(key);
+  }
   event::FrameReader frame{commit.at(commit.frame)};
   event::FramePart part;
   while (commit.frame.size > 0 && frame.next(part)) {
@@ -210,6 +216,7 @@ void Model::started(RunStory& story, const Record& record) {
     fail(story, words(record) + ": max_attempts is " + std::to_string(*plan.policy.max_attempts));
   }
   for (const std::uint32_t need : plan.needs) {
+    if (story.reopened > 0) break;  // what had failed in several steps is tried again at once
     if (story.steps[need].running > 0) fail(story, words(record) + ": a step it needs is still running");
     if (story.steps[need].last_end == 0) fail(story, words(record) + ": a step it needs has never ended");
   }
@@ -363,13 +370,17 @@ void Model::reopened(RunStory& story, const Record& record) {
   ++open_;
   ++story.reopened;
   story.cancel_requested = false;
+  story.paused_at = 0;
   story.epoch = record.time;
   story.paused_before_epoch = story.paused_total;
-  for (StepStory& step : story.steps) {
+  for (std::size_t index = 0; index < story.steps.size(); ++index) {
+    StepStory& step = story.steps[index];
+    const core::StepPlan& plan = story.plan->steps[index];
     step.closed = false;
     for (ItemStory& item : step.items) {
       if (item.status != Status::failed && item.status != Status::canceled) continue;
       item = {};
+      if (plan.verb != core::Verb::call || (plan.for_each && !step.prepared)) continue;  // it begins anew
       item.status = Status::waiting;
       item.since = record.time;
       item.paused_then = story.paused_total;

@@ -31,7 +31,6 @@ namespace reprise::sim {
 struct ItemStory {
   enum class Status : std::uint8_t { untouched, running, failing, waiting, succeeded, failed, canceled };
   Status status = Status::untouched;
-  bool lost = false;
   std::uint32_t attempt = 0;
   std::uint32_t token = 0;
   std::uint32_t interrupted = 0;  // attempts that ended without a result because the engine was stopped

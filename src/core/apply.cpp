@@ -70,6 +70,14 @@ void set_items(StepState& state, std::uint32_t items, bool is_list) {
 
 bool is_doomed(const Run& run, std::uint32_t step) { return run.steps[step].failed > run.step_plan(step).tolerate; }
 
+// Has this step ended in a way that the steps which need it may start?
+bool lets_go_on(const Run& run, std::uint32_t step) {
+  const OnFailure rule = run.step_plan(step).on_failure;
+  const StepStatus status = run.steps[step].status;
+  return status == StepStatus::succeeded ||
+         (status == StepStatus::failed && (rule == OnFailure::proceed || rule == OnFailure::dead_letter));
+}
+
 std::uint32_t breaker_count(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure) {
   if (!is_tracked(run.step_plan(step), failure_class)) return 0;
   if (run.extra == nullptr) return 1;
@@ -165,7 +173,7 @@ void Core::activate(Run& run, std::uint32_t step, Time time) {
   state.activated = std::max(time, run.due);
   state.status = plan.for_each ? StepStatus::preparing : StepStatus::active;
   state.due = run.due > time ? run.due : 0;
-  if (plan.verb == Verb::wait || (plan.verb == Verb::signal && plan.wait > 0)) state.due = state.activated + plan.wait;
+  if (plan.verb == Verb::wait || (plan.verb == Verb::signal && plan.wait > 0)) state.due = later(state.activated, plan.wait);
   if (run.live) index_step(run, step, time);
 }
 
@@ -220,7 +228,7 @@ void Core::check_step_end(Run& run, std::uint32_t step, Time time) {
   if (!doomed && state.succeeded + state.failed < state.items) return;
   end_step(run, step, doomed ? StepStatus::failed : StepStatus::succeeded);
   run.finished.push_back(step);
-  if (!doomed || run.step_plan(step).on_failure == OnFailure::proceed) release_dependants(run, step, time);
+  if (lets_go_on(run, step)) release_dependants(run, step, time);
 }
 
 void Core::apply_prepared(Run& run, const Record& record) {
@@ -295,7 +303,7 @@ void Core::apply_retrying(Run& run, const Record& record) {
   item.status = ItemStatus::waiting;
   item.due = record.due;
   if (item.trouble == nullptr) item.trouble = std::make_unique<Trouble>();
-  item.trouble->waited += record.delay;
+  item.trouble->waited = later(item.trouble->waited, record.delay);
   item.trouble->previous_delay = record.delay;
   if (run.live) index_item(run, record.step, record.item, item, record.time);
 }
@@ -313,6 +321,7 @@ void Core::apply_interrupted(Run& run, const Record& record) {
   }
   item.status = ItemStatus::waiting;
   if (run.live) index_item(run, record.step, record.item, item, record.time);
+  check_step_end(run, record.step, record.time);  // it may have been the last that a failed step waited for
 }
 
 void Core::apply_cancel(Run& run, const Record& record) {
@@ -329,17 +338,20 @@ void Core::apply_cancel(Run& run, const Record& record) {
 // The clocks stood still: everything that waits, waits that much longer. A wait that began during the pause counts from now on.
 void Core::apply_resumed(Run& run, const Record& record) {
   const std::int64_t pause = record.time - run.paused_at;
+  const Time delayed = run.due > run.paused_at ? run.due : 0;  // the delay it was submitted with is not over
+  if (delayed != 0) run.due = later(run.due, pause);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     StepState& state = run.steps[step];
     if (is_final(state.status) || state.status == StepStatus::pending) continue;
-    const std::int64_t shift = std::min(pause, record.time - state.activated);
-    state.activated += shift;
-    if (state.due > 0) state.due += shift;
+    const bool waits_for_delay = delayed != 0 && state.activated == delayed;
+    const std::int64_t shift = waits_for_delay ? pause : std::min(pause, record.time - state.activated);
+    state.activated = later(state.activated, shift);
+    if (state.due > 0) state.due = later(state.due, shift);
     state.for_each_item([&](std::uint32_t, Item& item) {
       if (item.first_started > 0) item.first_started += std::min(pause, record.time - item.first_started);
       if (item.status != ItemStatus::waiting) return;
       const Time since = item.due - (item.trouble != nullptr ? item.trouble->previous_delay : 0);
-      item.due += std::max<std::int64_t>(0, std::min(pause, record.time - since));
+      item.due = later(item.due, std::clamp<std::int64_t>(record.time - since, 0, pause));
     });
   }
   run.paused_total += pause;
@@ -355,7 +367,7 @@ void Core::apply_revisited(Run& run, const Record& record) {
   for (const std::uint32_t step : again) {
     const auto& needs = run.step_plan(step).needs;
     run.steps[step].needs_left = static_cast<std::uint32_t>(
-        std::ranges::count_if(needs, [&](std::uint32_t need) { return std::ranges::binary_search(again, need); }));
+        std::ranges::count_if(needs, [&](std::uint32_t need) { return !lets_go_on(run, need); }));
   }
   activate(run, record.step, record.time);
 }
@@ -365,10 +377,12 @@ void Core::apply_reopened(Run& run, const Record& record) {
   run.reason = StopReason::none;
   run.ended = 0;
   run.cancel_requested = false;
+  run.paused_at = 0;
   run.paused_total = record.time - run.created;  // deadlines start again
   run.open_steps = 0;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     StepState& state = run.steps[step];
+    const StepPlan& plan = run.step_plan(step);
     const bool incomplete = state.failed + state.canceled > 0;
     state.for_each_item([&](std::uint32_t, Item& item) {
       if (item.status != ItemStatus::failed && item.status != ItemStatus::canceled) return;
@@ -380,6 +394,13 @@ void Core::apply_reopened(Run& run, const Record& record) {
     state.canceled = 0;
     if (incomplete && is_final(state.status)) state.status = StepStatus::active;
     if (incomplete) state.activated = record.time;
+    const bool uncounted = incomplete && plan.for_each && state.map == nullptr;  // its list could not be read
+    if (uncounted) state.status = StepStatus::preparing;
+    if (incomplete && plan.verb != Verb::call) state.due = plan.wait > 0 ? later(record.time, plan.wait) : 0;
+    if (uncounted || (incomplete && plan.verb != Verb::call)) {
+      state.one = Item{};
+      state.next = 0;
+    }
     if (state.status == StepStatus::skipped || state.status == StepStatus::unreachable) state.status = StepStatus::pending;
     if (!is_final(state.status)) ++run.open_steps;
   }

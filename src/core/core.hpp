@@ -180,6 +180,8 @@ class Core {
   void enqueue(Run& run, std::uint32_t step, std::uint32_t item);
   void enqueue_untouched(Run& run, std::uint32_t step);
   void refill(Run& run, std::uint32_t step);
+  void refill_step(Run& run, std::uint32_t step);
+  void release_held(Run& run, std::uint32_t step);
   void take_timers(Run& run);
   void disarm(TimerWheel::Handle& handle);
   bool start_next(Queue& queue, std::size_t level, Time now);
@@ -191,6 +193,7 @@ class Core {
   void retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure,
                         const Decision& decision, bool lost, Time now);
   void give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time now);
+  void forget_handle(const TimerWheel::Timer& timer);
   void fire(const TimerWheel::Timer& timer, Time now);
   void fire_step(Run& run, std::uint32_t step, Time now);
   void request_cancel(Run& run, std::string_view why, StopReason reason, Time now);
@@ -200,6 +203,7 @@ class Core {
   void mark_dependants(Run& run, std::uint32_t step, EventType type, Time now);
   bool may_revisit(const Run& run, std::uint32_t target) const;
   void lose_running_attempts(Run& run, Time now);
+  bool is_asked_for(Run& run, std::uint32_t step);
   Item* running_item(const AttemptId& id, Run*& run);
 
   std::vector<std::unique_ptr<NumberedPlan>> plans_;  // by number; numbers are small
@@ -216,6 +220,7 @@ class Core {
 
 // Is this step no longer worth going on with, because more of its items failed than it tolerates?
 bool is_doomed(const Run& run, std::uint32_t step);
+bool lets_go_on(const Run& run, std::uint32_t step);
 // The count the run's breaker would have after this failure; 0 = it does not count such failures.
 std::uint32_t breaker_count(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure);
 // All steps that cannot be done before `step` is, itself included, in order.

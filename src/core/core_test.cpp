@@ -369,6 +369,18 @@ TEST(CoreCancel, before_anything_has_started) {
   EXPECT_EQ(driver.core.cancel(run, "", driver.now).error().code, ErrorCode::invalid);
 }
 
+TEST(CoreCancel, and_resumed_at_once_it_starts) {
+  CoreDriver driver;
+  for (const bool looked_at_meanwhile : {false, true}) {
+    auto& run = driver.submit(task(steady(3, 1s)));
+    ASSERT_TRUE(driver.core.cancel(run, "", driver.now));
+    if (looked_at_meanwhile) driver.turn();
+    ASSERT_TRUE(driver.core.resume(run, driver.now));
+    driver.succeed(driver.start_one());
+    EXPECT_EQ(run.status, RunStatus::succeeded);
+  }
+}
+
 TEST(CoreCancel, ends_a_wait_at_once) {
   CoreDriver driver;
   auto& run = driver.submit(task(steady(3, 1h)));

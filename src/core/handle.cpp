@@ -23,6 +23,11 @@ Duration elapsed_of(const StepState& state, const Item& item, const Policy& poli
   return since(state.activated, now);
 }
 
+Time deadline_of(const Run& run) {
+  const std::int64_t deadline = run.plan->plan->deadline;
+  return deadline == 0 ? INT64_MAX : later(run.created + run.paused_total, deadline);
+}
+
 Failure lost_attempt() {
   return {.type = "WorkerLost",
           .message = "the engine ended while the attempt was running",
@@ -65,7 +70,7 @@ Run& Core::submit(const Submission& submission, Time now) {
                 .payload = submission.input};
   emit(run, record, now);
   const std::int64_t deadline = run.plan->plan->deadline;
-  if (deadline > 0 && run.live) run.deadline_timer = wheel_.arm(run.created + deadline, {run.number, whole_run, 0});
+  if (deadline > 0 && run.live) run.deadline_timer = wheel_.arm(later(run.created, deadline), {run.number, whole_run, 0});
   ++counters_.accepted;
   settle(run, now);
   return run;
@@ -134,13 +139,19 @@ void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const
     history.waited = Duration{item.trouble->waited};
     history.previous_delay = Duration{item.trouble->previous_delay};
   }
+  std::optional<FailureClass> judged;
   if (plan.breaker_limit > 0) {
     Evidence evidence = evidence_of(failure);
     evidence.types = plan.policy.types;
-    const std::uint32_t count = breaker_count(run, step, classify(evidence).failure_class, failure);
-    history.circuit_open = count >= plan.breaker_limit;
+    judged = classify(evidence).failure_class;
+    history.circuit_open = breaker_count(run, step, *judged, failure) >= plan.breaker_limit;
   }
-  retry_or_give_up(run, step, index, failure, decide(plan.policy, history, failure, random_), lost, now);
+  Decision decision = decide(plan.policy, history, failure, random_);
+  if (judged) decision.failure_class = *judged;  // a policy without classes does not judge, and the breaker counts by class
+  retry_or_give_up(run, step, index, failure, decision, lost, now);
+  if (decision.reason == StopReason::canceled && !run.cancel_requested) {
+    request_cancel(run, "step \"" + *plan.name + "\" said so", StopReason::canceled, now);
+  }
 }
 
 void Core::retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure,
@@ -178,7 +189,7 @@ void Core::retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, c
                     .nominal = decision.range.nominal.count(),
                     .delay_min = decision.range.min.count(),
                     .delay_max = decision.range.max.count(),
-                    .due = failed.time > INT64_MAX - delay ? INT64_MAX : failed.time + delay};
+                    .due = later(failed.time, delay)};
     emit(run, retrying, now);
   } else if (run.step_plan(step).on_failure == OnFailure::dead_letter && decision.reason != StopReason::canceled) {
     Record letter{.type = EventType::dead_lettered, .step = step, .item = index, .attempt = attempt};
@@ -213,9 +224,19 @@ bool Core::start(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
   return true;
 }
 
+// Are the items of this step still to be counted? A run that is cancelled or has ended asks again when it is reopened.
+bool Core::is_asked_for(Run& run, std::uint32_t step) {
+  StepState& state = run.steps[step];
+  if (!run.live || state.status != StepStatus::preparing) return false;
+  if (!run.cancel_requested && !run.has_ended()) return true;
+  if (state.queued) --run.preparing;
+  state.queued = false;
+  return false;
+}
+
 void Core::prepared(std::uint64_t number, std::uint32_t step, std::uint32_t items, Time now) {
   Run* const run = runs_.find(number);
-  if (run == nullptr || !run->live || run->steps[step].status != StepStatus::preparing) return;
+  if (run == nullptr || !is_asked_for(*run, step)) return;
   const Item* const list = run->steps[run->step_plan(step).list_step].touched(0);
   const Payload elements = list != nullptr && list->output != nullptr ? *list->output : Payload{};
   Record record{.type = EventType::prepared, .step = step, .items = items, .payload = elements.view()};
@@ -225,7 +246,7 @@ void Core::prepared(std::uint64_t number, std::uint32_t step, std::uint32_t item
 
 void Core::prepare_failed(std::uint64_t number, std::uint32_t step, const Failure& failure, Time now) {
   Run* const run = runs_.find(number);
-  if (run == nullptr || !run->live || run->steps[step].status != StepStatus::preparing) return;
+  if (run == nullptr || !is_asked_for(*run, step)) return;
   Record record{.type = EventType::failed,
                 .step = step,
                 .precondition = true,
@@ -241,27 +262,41 @@ void Core::prepare_failed(std::uint64_t number, std::uint32_t step, const Failur
 bool Core::due(Time now, std::size_t limit) {
   fired_.clear();
   wheel_.expire(now, limit, fired_);
+  // None of them is in the wheel any more, also those whose turn has not come: what the first one causes must not disarm the second.
+  for (const TimerWheel::Timer& timer : fired_) forget_handle(timer);
   for (const TimerWheel::Timer& timer : fired_) fire(timer, now);
   return fired_.size() == limit;
 }
 
-void Core::fire(const TimerWheel::Timer& timer, Time now) {
+void Core::forget_handle(const TimerWheel::Timer& timer) {
   Run* const run = runs_.find(timer.run);
   if (run == nullptr || !run->live) return;
   if (timer.step == whole_run) {
     run->deadline_timer = TimerWheel::none;
-    if (run->has_ended() || run->cancel_requested) return;
+  } else if (timer.item == untouched_items) {
+    run->steps[timer.step].timer = TimerWheel::none;
+  } else if (StepState& state = run->steps[timer.step]; state.touched(timer.item) != nullptr) {
+    state.item(timer.item).timer = TimerWheel::none;
+  }
+}
+
+// A timer is a hint: one that fired together with it may have changed what it was for.
+void Core::fire(const TimerWheel::Timer& timer, Time now) {
+  Run* const run = runs_.find(timer.run);
+  if (run == nullptr || !run->live) return;
+  if (timer.step == whole_run) {
+    if (run->has_ended() || run->cancel_requested || run->paused_at != 0 || deadline_of(*run) > now) return;
     request_cancel(*run, "deadline", StopReason::deadline, now);
     settle(*run, now);
     return;
   }
   if (timer.item == untouched_items) {
-    run->steps[timer.step].timer = TimerWheel::none;
     fire_step(*run, timer.step, now);
     return;
   }
-  Item& item = run->steps[timer.step].item(timer.item);
-  item.timer = TimerWheel::none;
+  StepState& state = run->steps[timer.step];
+  if (state.touched(timer.item) == nullptr) return;
+  Item& item = state.item(timer.item);
   if (item.status == ItemStatus::waiting) index_item(*run, timer.step, timer.item, item, now);
 }
 
@@ -272,6 +307,7 @@ void Core::fire_step(Run& run, std::uint32_t step, Time now) {
     return;
   }
   if (run.steps[step].status != StepStatus::active || run.steps[step].next > 0) return;
+  if (run.steps[step].due > now || run.paused_at != 0 || run.cancel_requested) return;
   if (plan.verb == Verb::wait) {
     Record record{.type = EventType::completed, .step = step};
     emit(run, record, now);
@@ -428,6 +464,14 @@ void Core::settle_failed_step(Run& run, std::uint32_t step, Time now) {
   }
   Record record{.type = EventType::revisited, .step = plan.revisit, .from_step = step};
   emit(run, record, now);
+  refill(run, plan.revisit);
+  // Some of the steps that are pending again may need one that has failed for good.
+  for (std::uint32_t other = 0; other < run.step_count(); ++other) {
+    const bool is_settled = std::ranges::find(run.finished, other) == run.finished.end();
+    if (run.steps[other].status != StepStatus::failed || !is_settled || lets_go_on(run, other)) continue;
+    const bool skips = run.step_plan(other).on_failure == OnFailure::skip;
+    mark_dependants(run, other, skips ? EventType::skipped : EventType::unreachable, now);
+  }
 }
 
 bool Core::may_revisit(const Run& run, std::uint32_t target) const {
@@ -498,6 +542,10 @@ void Core::adopt(Run& run, Time now) {
   }
   if (run.running > 0) lose_running_attempts(run, now);
   index_run(run, now);
+  // Its timer would come a turn too late: nothing starts after the deadline.
+  if (!run.has_ended() && !run.cancel_requested && run.paused_at == 0 && deadline_of(run) <= now) {
+    request_cancel(run, "deadline", StopReason::deadline, now);
+  }
   settle(run, now);
 }
 

@@ -55,8 +55,8 @@ void Core::take_timers(Run& run) {
 
 void Core::index_run(Run& run, Time now) {
   const std::int64_t deadline = run.plan->plan->deadline;
-  if (deadline > 0 && run.deadline_timer == TimerWheel::none && !run.cancel_requested) {
-    run.deadline_timer = wheel_.arm(run.created + run.paused_total + deadline, {run.number, whole_run, 0});
+  if (deadline > 0 && run.deadline_timer == TimerWheel::none && run.paused_at == 0 && !run.cancel_requested) {
+    run.deadline_timer = wheel_.arm(later(run.created + run.paused_total, deadline), {run.number, whole_run, 0});
   }
   for (std::uint32_t step = 0; step < run.step_count(); ++step) index_step(run, step, now);
 }
@@ -77,6 +77,7 @@ void Core::index_step(Run& run, std::uint32_t step, Time now) {
     }
     return;
   }
+  release_held(run, step);
   if (state.next < state.items) {
     if (state.due <= now) {
       enqueue_untouched(run, step);
@@ -114,15 +115,26 @@ void Core::enqueue_untouched(Run& run, std::uint32_t step) {
   enqueue(run, step, untouched_items);
 }
 
-// A place under max_parallel may be free again.
+// A place under max_parallel may be free again: that of the step, and with it that of the run.
 void Core::refill(Run& run, std::uint32_t step) {
+  if (run.paused_at != 0 || run.cancel_requested) return;
+  if (run.plan->plan->max_parallel == 0) return refill_step(run, step);
+  for (std::uint32_t other = 0; other < run.step_count(); ++other) refill_step(run, other);
+}
+
+void Core::refill_step(Run& run, std::uint32_t step) {
   StepState& state = run.steps[step];
-  if (state.status != StepStatus::active || run.paused_at != 0 || run.cancel_requested) return;
-  if (state.map != nullptr) {
-    for (const std::uint32_t index : state.map->held) enqueue(run, step, index);
-    state.map->held.clear();
-  }
+  if (state.status != StepStatus::active || run.step_plan(step).verb != Verb::call) return;
+  release_held(run, step);
   if (state.due <= run.last_time) enqueue_untouched(run, step);
+  if (state.map == nullptr && state.one.status == ItemStatus::waiting) index_item(run, step, 0, state.one, run.last_time);
+}
+
+void Core::release_held(Run& run, std::uint32_t step) {
+  StepState& state = run.steps[step];
+  if (state.map == nullptr) return;
+  for (const std::uint32_t index : state.map->held) enqueue(run, step, index);
+  state.map->held.clear();
 }
 
 void Core::dispatch(const std::function<std::size_t(std::uint32_t)>& capacity, std::size_t limit, Time now) {
@@ -154,8 +166,8 @@ bool Core::start_next(Queue& queue, std::size_t level, Time now) {
   --queue.size;
   --counters_.ready;
   Run* const run = runs_.find(entry.run);
-  if (run == nullptr || !run->live || run->steps == nullptr || run->has_ended()) return false;
-  --run->queued;
+  if (run == nullptr || !run->live || run->steps == nullptr) return false;
+  if (run->queued > 0) --run->queued;  // the entry may be older than the run's stay in memory
   StepState& state = run->steps[entry.step];
   const bool untouched = entry.item == untouched_items;
   if (untouched) {
@@ -163,13 +175,14 @@ bool Core::start_next(Queue& queue, std::size_t level, Time now) {
   } else if (state.touched(entry.item) != nullptr) {
     state.item(entry.item).queued = false;
   }
-  if (state.status != StepStatus::active || run->paused_at != 0 || run->cancel_requested) return false;
+  if (state.status != StepStatus::active || run->has_ended() || run->paused_at != 0 || run->cancel_requested) return false;
   if (is_doomed(*run, entry.step)) return false;
 
   const StepPlan& plan = run->step_plan(entry.step);
   const bool step_is_full = plan.max_parallel > 0 && state.running >= plan.max_parallel;
   const bool run_is_full = run->plan->plan->max_parallel > 0 && run->running >= run->plan->plan->max_parallel;
   if (untouched) {
+    if (state.due > now) index_step(*run, entry.step, now);  // the clock was set back
     if (step_is_full || run_is_full || state.next >= state.items || state.due > now) return false;
     const bool started = start(*run, entry.step, state.next, now);
     if (state.status == StepStatus::active && (plan.max_parallel == 0 || state.running < plan.max_parallel)) {
@@ -177,8 +190,13 @@ bool Core::start_next(Queue& queue, std::size_t level, Time now) {
     }
     return started;
   }
+  if (state.touched(entry.item) == nullptr) return false;  // the step was visited again in the meantime
   Item& item = state.item(entry.item);
-  if (item.status != ItemStatus::waiting || item.due > now) return false;
+  if (item.status != ItemStatus::waiting) return false;
+  if (item.due > now) {  // the clock was set back
+    index_item(*run, entry.step, entry.item, item, now);
+    return false;
+  }
   if (step_is_full || run_is_full) {
     if (state.map != nullptr) {
       item.queued = true;
@@ -196,17 +214,18 @@ void Core::forget(Run& run) {
 
 std::optional<Time> Core::idle_until(const Run& run) const {
   constexpr std::size_t items_max = 256;  // looking at more each time it is touched would cost more than it saves
-  if (run.running > 0 || run.queued > 0 || run.preparing > 0 || run.has_ended()) return std::nullopt;
+  if (run.running > 0 || run.preparing > 0 || run.has_ended()) return std::nullopt;
   Time earliest = INT64_MAX;
   if (run.paused_at != 0) return earliest;
   const std::int64_t deadline = run.plan->plan->deadline;
-  if (deadline > 0) earliest = run.created + run.paused_total + deadline;
+  if (deadline > 0) earliest = later(run.created + run.paused_total, deadline);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     const StepState& state = run.steps[step];
     if (state.map != nullptr && state.map->items.size() > items_max) return std::nullopt;
     if (state.map != nullptr && !state.map->held.empty()) return std::nullopt;
     if (state.status != StepStatus::active) continue;
     if (state.due > 0 && state.next < state.items) earliest = std::min(earliest, state.due);
+    if (state.due == 0 && state.next < state.items && run.step_plan(step).verb == Verb::call) return std::nullopt;  // ready
     for (std::uint32_t index = 0; index < state.next; ++index) {
       const Item* const item = state.touched(index);
       if (item != nullptr && item->status == ItemStatus::waiting) earliest = std::min(earliest, item->due);

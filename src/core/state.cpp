@@ -32,6 +32,17 @@ constexpr unsigned output = 1U << 2U;
 
 void put_byte(std::string& out, unsigned value) { out.push_back(static_cast<char>(value)); }
 
+// Times are stored as their distance from a base, and no time as 0. Distances wrap around, so that damaged ones are harmless.
+void put_time(std::string& out, Time time, Time base) {
+  const std::uint64_t distance = static_cast<std::uint64_t>(time) - static_cast<std::uint64_t>(base) + 1;
+  put_signed(out, time == 0 ? 0 : static_cast<std::int64_t>(distance));
+}
+
+Time read_time(ByteReader& in, Time base) {
+  const auto distance = static_cast<std::uint64_t>(in.signed_varint());
+  return distance == 0 ? 0 : static_cast<Time>(static_cast<std::uint64_t>(base) + distance - 1);
+}
+
 void put_item(std::string& out, const Item& item, Time base) {
   unsigned flags = 0;
   if (item.dead_letter) flags |= item_flag::dead_letter;
@@ -41,8 +52,8 @@ void put_item(std::string& out, const Item& item, Time base) {
   if (item.status == ItemStatus::untouched) return;
   put_varint(out, item.attempt);
   put_varint(out, item.token);
-  put_signed(out, item.due == 0 ? 0 : item.due - base + 1);
-  put_signed(out, item.first_started == 0 ? 0 : item.first_started - base + 1);
+  put_time(out, item.due, base);
+  put_time(out, item.first_started, base);
   if (item.trouble != nullptr) {
     event::put_failure(out, item.trouble->failure);
     put_signed(out, item.trouble->waited);
@@ -50,11 +61,6 @@ void put_item(std::string& out, const Item& item, Time base) {
     put_byte(out, static_cast<unsigned>(item.trouble->reason));
   }
   if (item.output != nullptr) event::put_payload(out, item.output->view());
-}
-
-Time read_time(ByteReader& in, Time base) {
-  const std::int64_t distance = in.signed_varint();
-  return distance == 0 ? 0 : base + (distance - 1);
 }
 
 Item read_item(ByteReader& in, Time base) {
@@ -84,8 +90,8 @@ void put_step(std::string& out, const StepState& state, Time base) {
   put_byte(out, (state.map != nullptr ? step_flag::map : 0U) << 4U | static_cast<unsigned>(state.status));
   put_varint(out, state.visits);
   put_varint(out, state.needs_left);
-  put_signed(out, state.activated == 0 ? 0 : state.activated - base + 1);
-  put_signed(out, state.due == 0 ? 0 : state.due - base + 1);
+  put_time(out, state.activated, base);
+  put_time(out, state.due, base);
   put_varint(out, state.next);
   if (state.map == nullptr) {
     if (state.next > 0) put_item(out, state.one, base);
@@ -165,7 +171,13 @@ std::uint32_t count_open_steps(const Run& run) {
   return open;
 }
 
-// The item that tells best how the run went: the first failed one, else the last that succeeded.
+// Did this step's failure fail the run?
+bool is_decisive(const Run& run, std::uint32_t step) {
+  const OnFailure rule = run.step_plan(step).on_failure;
+  return run.steps[step].status == StepStatus::failed && (rule == OnFailure::fail || rule == OnFailure::revisit);
+}
+
+// The item that tells best how the run went: the first whose failure failed the run, else the last that was touched.
 const Item* decisive_item(const Run& run) {
   const Item* found = nullptr;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
@@ -173,7 +185,7 @@ const Item* decisive_item(const Run& run) {
     for (std::uint32_t index = 0; index < state.next; ++index) {
       const Item* const item = state.touched(index);
       if (item == nullptr || item->status == ItemStatus::untouched) continue;
-      if (item->status == ItemStatus::failed && run.status == RunStatus::failed) return item;
+      if (item->status == ItemStatus::failed && run.status == RunStatus::failed && is_decisive(run, step)) return item;
       found = item;
     }
   }
@@ -195,10 +207,10 @@ void encode_state(const Run& run, std::string& out) {
   put_byte(out, (run.cancel_requested ? run_flag::cancel_requested : 0U) | (has_extra ? run_flag::extra : 0U));
   put_varint(out, run.plan->number);
   put_signed(out, run.created);
-  put_signed(out, run.due == 0 ? 0 : run.due - run.created + 1);
-  put_signed(out, run.last_time - run.created);
-  put_signed(out, run.ended == 0 ? 0 : run.ended - run.created + 1);
-  put_signed(out, run.paused_at == 0 ? 0 : run.paused_at - run.created + 1);
+  put_time(out, run.due, run.created);
+  put_time(out, run.last_time, run.created);
+  put_time(out, run.ended, run.created);
+  put_time(out, run.paused_at, run.created);
   put_signed(out, run.paused_total);
   put_varint(out, run.sequence);
   put_byte(out, static_cast<unsigned>(run.status));
@@ -219,7 +231,7 @@ bool decode_state(std::string_view bytes, const PlanFinder& plans, Run& run) {
   if (run.plan == nullptr) return false;
   run.created = in.signed_varint();
   run.due = read_time(in, run.created);
-  run.last_time = run.created + in.signed_varint();
+  run.last_time = read_time(in, run.created);
   run.ended = read_time(in, run.created);
   run.paused_at = read_time(in, run.created);
   run.paused_total = in.signed_varint();

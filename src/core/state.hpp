@@ -24,6 +24,11 @@ using event::Time;
 enum class ItemStatus : std::uint8_t { untouched, waiting, running, succeeded, failed, canceled };
 enum class StepStatus : std::uint8_t { pending, preparing, active, succeeded, failed, skipped, unreachable };
 
+// A time from now on, or the end of time: spans may be as long as they like.
+constexpr Time later(Time time, std::int64_t span) noexcept {
+  return span > 0 && time > INT64_MAX - span ? INT64_MAX : time + span;
+}
+
 constexpr bool is_final(StepStatus status) noexcept { return status >= StepStatus::succeeded; }
 
 // What an item has only once something went wrong.
@@ -137,6 +142,7 @@ struct Run {
   bool live = false;        // stands in queues and in the wheel
   bool touched = false;     // has events that are in no commit yet
   bool has_row = false;     // the store has an image
+  bool counted = false;     // among the open runs of the loop's books
   std::uint32_t running = 0;
   std::uint32_t queued = 0;     // entries in ready queues, held ones included
   std::uint32_t preparing = 0;

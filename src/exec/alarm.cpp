@@ -2,7 +2,7 @@
 
 namespace reprise::exec {
 
-void Alarm::sleep_until(TimePoint due) {
+void Alarm::wait_until(TimePoint due) {
   std::unique_lock lock{mutex_};
   if (!rung_ && due == never) {
     wake_.wait(lock, [&] { return rung_; });

@@ -2,10 +2,10 @@
 //
 //   while (true) {
 //     alarm.listen();
-//     alarm.sleep_until(look_at_everything());   // what changes between the two ends the sleep at once
+//     alarm.wait_until(look_at_everything());   // what changes between the two ends the sleep at once
 //   }
 //
-// Thread safety: listen() and sleep_until() from the thread that sleeps; ring() and ring_by() from any.
+// Thread safety: listen() and wait_until() from the thread that sleeps; ring() and ring_by() from any.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class Alarm {
   explicit Alarm(Env& env) noexcept : env_{env} {}
 
   void listen() noexcept { wakes_by_.store(never.time_since_epoch().count()); }
-  void sleep_until(TimePoint due);  // `never` = until somebody rings
+  void wait_until(TimePoint due);  // `never` = until somebody rings
 
   void ring();
   // One comparison, unless the sleeper would wake too late.

@@ -144,8 +144,9 @@ class FunctionPool::State : public std::enable_shared_from_this<State> {
  private:
   // ---- Load ----
   void charge_all(Batch& batch);
-  void finish(std::uint32_t charge);
-  bool is_idle() const noexcept { return slow_.load() == 0 && fast_ns_.load() == 0; }
+  void make_room(std::uint32_t charge);  // before the answer: whoever hears it may ask for capacity() at once
+  void finish();                         // after it
+  bool is_idle() const noexcept { return unanswered_.load() == 0; }
   void notice_slow_calls();
   std::shared_ptr<const HandlerTable> handlers();
 
@@ -190,6 +191,7 @@ class FunctionPool::State : public std::enable_shared_from_this<State> {
   // What was accepted and not answered: jobs that need a thread of their own, and the expected time of the others.
   std::atomic<std::int64_t> slow_ = 0;
   std::atomic<std::int64_t> fast_ns_ = 0;
+  std::atomic<std::int64_t> unanswered_ = 0;
   std::atomic<unsigned> usable_ = 0;  // threads there are or could be
   std::atomic<unsigned> idle_ = 0;    // of them asleep or not yet created
   TimePoint noticed_{};               // when notice_slow_calls() last looked
@@ -250,11 +252,19 @@ void FunctionPool::State::charge_all(Batch& batch) {
   }
   slow_.fetch_add(slow);
   fast_ns_.fetch_add(fast);
+  unanswered_.fetch_add(static_cast<std::int64_t>(batch.jobs.size()));
 }
 
-void FunctionPool::State::finish(std::uint32_t charge) {
-  const bool last = charge == 0 ? slow_.fetch_sub(1) == 1 : fast_ns_.fetch_sub(charge) == charge;
-  if (!last || !stopping_.load() || !is_idle()) return;
+void FunctionPool::State::make_room(std::uint32_t charge) {
+  if (charge == 0) {
+    slow_.fetch_sub(1);
+  } else {
+    fast_ns_.fetch_sub(charge);
+  }
+}
+
+void FunctionPool::State::finish() {
+  if (unanswered_.fetch_sub(1) != 1 || !stopping_.load()) return;
   idle_source_.request_stop();
   const std::lock_guard lock{mutex_};
   idle_wake_.notify_all();
@@ -308,8 +318,9 @@ void FunctionPool::State::start(std::vector<Job>&& jobs) {
     }
   }
   for (std::size_t index = 0; index < batch->jobs.size(); ++index) {
+    make_room(batch->places[index].charge);
     sink_.ended(failed(batch->jobs[index].id, canceled("the engine is stopping")));
-    finish(batch->places[index].charge);
+    finish();
   }
 }
 
@@ -320,8 +331,9 @@ void FunctionPool::State::cancel(const AttemptId& id) {
       if (batch->jobs[index].id != id || batch->places[index].taken.exchange(true)) continue;
       const std::uint32_t charge = batch->places[index].charge;  // the batch may be gone without the lock
       lock.unlock();
+      make_room(charge);
       sink_.ended(failed(id, canceled("canceled before it began")));
-      return finish(charge);
+      return finish();
     }
   }
   if (std::ranges::any_of(seats_, [&](const auto& seat) { return seat->ask(id, Asked::cancel); })) alarm_.ring();
@@ -465,6 +477,7 @@ Result FunctionPool::State::call_in_time(const Handler& handler, Seat& seat, con
 void FunctionPool::State::answer(Job& job, const Seat::Left& left, Result&& result) {
   const AttemptId id = job.id;
   let_go(job);
+  make_room(left.charge);
   if (result) {
     const std::uint64_t size = result->size();
     sink_.ended({.id = id, .succeeded = true, .output = {.bytes = *std::move(result), .size = size}});
@@ -478,7 +491,7 @@ void FunctionPool::State::answer(Job& job, const Seat::Left& left, Result&& resu
     failure.details = "it returned " + result.error().type + ": " + result.error().message;
     sink_.ended(failed(id, std::move(failure)));
   }
-  finish(left.charge);
+  finish();
 }
 
 // Wakes another thread, which does the same, as long as there is enough to do for one more. For a few fast calls that would cost more
@@ -513,7 +526,7 @@ void FunctionPool::State::watch() {
       if (quit_) return;
     }
     const TimePoint now = env_.now();
-    alarm_.sleep_until(std::min(look_at_calls(now), rescue(now)));
+    alarm_.wait_until(std::min(look_at_calls(now), rescue(now)));
   }
 }
 
@@ -550,6 +563,7 @@ void FunctionPool::State::lose(std::size_t seat) {
 }
 
 void FunctionPool::State::answer_for(const GivenUp& call) {
+  make_room(call.charge);
   if (call.asked == Asked::stop) {
     const std::lock_guard lock{mutex_};
     interrupted_.push_back(call.id);
@@ -558,7 +572,7 @@ void FunctionPool::State::answer_for(const GivenUp& call) {
     failure.details = "it did not return in the grace of " + seconds_text(settings_.grace);
     sink_.ended(failed(call.id, std::move(failure)));
   }
-  finish(call.charge);
+  finish();
 }
 
 // Jobs that wait although threads sleep: another thread, every two milliseconds. It looks once more after the last time, so that under a
@@ -613,7 +627,10 @@ std::vector<AttemptId> FunctionPool::State::take_back_waiting() {
     }
     queue_.clear();
   }
-  for (const std::uint32_t charge : charges) finish(charge);
+  for (const std::uint32_t charge : charges) {
+    make_room(charge);
+    finish();
+  }
   return taken;
 }
 

@@ -102,7 +102,8 @@ void Loop::write_run(core::Run& run, Batch& batch, Time now) {
     write_image(run, batch, 0);
     batch.leaving.push_back(run.number);
     run.leaving_with = batch.commit.id;
-    --open_;
+    if (run.counted) --open_;
+    run.counted = false;
     answer_ended(run, batch);
   } else if (const std::optional<Time> due = park_until(run, now)) {
     write_image(run, batch, *due);
@@ -302,10 +303,13 @@ void Loop::release(Batch& batch, Time now) {
   for (const Batch::Notice& notice : batch.notices) {
     observer_->published(id(notice.run, notice.created), *notice.plan, notice.chunk_first, notice.new_first, notice.chunk);
   }
-  while (commit != 0 && !young_order_.empty() && young_order_.front().first <= commit) {
-    young_keys_.erase(young_order_.front().second);
+  while (commit != 0 && !young_order_.empty() && young_order_.front().commit <= commit) {
+    // A run that was removed meanwhile may have left its key to a younger one.
+    const auto young = young_keys_.find(young_order_.front().key);
+    if (young != young_keys_.end() && young->second == young_order_.front().run) young_keys_.erase(young);
     young_order_.pop_front();
   }
+  for (const std::uint64_t removed : batch.commit.removals) removing_.erase(removed);
   let_go(batch);
   for (const core::Prepare& prepare : batch.prepares) count_items(prepare, now);
   if (spare_.size() < batches_max) {
@@ -327,8 +331,13 @@ void Loop::count_items(const core::Prepare& prepare, Time now) {
   std::optional<std::uint32_t> items;
   if (!prepare.list.hashed) {
     items = exec::list_size(prepare.list.bytes);
-  } else if (const auto stored = store_.read_payload(prepare.list.bytes); stored && *stored) {
-    items = exec::list_size(**stored);
+  } else {
+    const auto stored = store_.read_payload(prepare.list.bytes);
+    if (!stored) {
+      uncounted_.push_back(prepare);
+      return reading_failed(now);
+    }
+    if (*stored) items = exec::list_size(**stored);
   }
   if (items) return core_.prepared(prepare.run, prepare.step, *items, now);
   core_.prepare_failed(prepare.run, prepare.step,

@@ -27,6 +27,11 @@ void Loop::handle(Input&& input, Time now) {
 }
 
 bool Loop::turn(Time now) {
+  if (!uncounted_.empty() && now >= read_again_) {
+    auto& prepares = core_.effects().prepares;
+    prepares.insert(prepares.end(), uncounted_.begin(), uncounted_.end());
+    uncounted_.clear();
+  }
   bool more = core_.due(now, timers_a_turn);
   more |= load_open_runs(now);
   more |= load_due_runs(now);
@@ -57,7 +62,10 @@ std::optional<Time> Loop::next_wakeup() const {
   std::optional<Time> next = core_.next_due();
   const auto consider = [&](Time time) { next = next ? std::min(*next, time) : time; };
   // While a commit is on its way, its end is what to wait for.
-  if (next_due_ && has_room_to_load() && outstanding_.empty()) consider(*next_due_ - settings_.park_after.count() / 2);
+  if (next_due_ && has_room_to_load() && outstanding_.empty()) {
+    consider(std::max(*next_due_ - settings_.park_after.count() / 2, read_again_));
+  }
+  if (!trouble_ && (loading_ || !uncounted_.empty())) consider(read_again_);
   if (trouble_ && !writing_) consider(retry_at_);
   if (next_retention_ != 0) consider(next_retention_);
   return next;
@@ -92,10 +100,18 @@ void Loop::put_payload(std::uint64_t run, const Payload& payload, std::string bo
 
 void Loop::take(Submit&& submit, Time now) {
   std::expected<void, Error> answer = admit(*submit.reply);
-  for (NewRun& run : submit.reply->runs) {
+  // All keys are looked up before anything is accepted: all of them, or none.
+  std::vector<std::optional<RunId>> known;
+  for (const NewRun& run : submit.reply->runs) {
     if (!answer) break;
-    answer = accept(run, now);
+    auto found = id_of_key(run.key);
+    if (!found) {
+      answer = std::unexpected{found.error()};
+    } else {
+      known.push_back(*found);
+    }
   }
+  for (std::size_t index = 0; answer && index < known.size(); ++index) accept(submit.reply->runs[index], known[index], now);
   answer_later(std::move(submit.reply), std::move(answer));
 }
 
@@ -114,6 +130,7 @@ std::expected<void, Error> Loop::admit(const SubmitReply& reply) const {
 
 std::expected<std::optional<RunId>, Error> Loop::id_of_key(const std::string& key) {
   std::uint64_t number = 0;
+  if (key.empty()) return std::nullopt;
   if (const auto young = young_keys_.find(key); young != young_keys_.end()) {
     number = young->second;
   } else {
@@ -122,6 +139,7 @@ std::expected<std::optional<RunId>, Error> Loop::id_of_key(const std::string& ke
     if (!*stored) return std::nullopt;
     number = **stored;
   }
+  if (removing_.contains(number)) return std::nullopt;
   if (const core::Run* const run = core_.find(number); run != nullptr) return id(number, run->created);
   const auto row = store_.read_run(number);
   if (!row) return std::unexpected{row.error()};
@@ -129,18 +147,19 @@ std::expected<std::optional<RunId>, Error> Loop::id_of_key(const std::string& ke
   return id(number, (*row)->created);
 }
 
-std::expected<void, Error> Loop::accept(NewRun& run, Time now) {
-  if (!run.key.empty()) {
-    const auto known = id_of_key(run.key);
-    if (!known) return std::unexpected{known.error()};
-    if (*known) {
-      run.id = **known;
-      return {};
-    }
+// `known` is the run that has its key already.
+void Loop::accept(NewRun& run, const std::optional<RunId>& known, Time now) {
+  if (known) {
+    run.id = *known;
+    return;
+  }
+  if (const auto twin = young_keys_.find(run.key); twin != young_keys_.end() && !removing_.contains(twin->second)) {
+    run.id = id(twin->second, core_.find(twin->second)->created);  // an earlier one of the same batch
+    return;
   }
   const std::uint64_t number = next_run_++;
   const Time due = run.delay.count() > 0 ? (run.delay.count() > INT64_MAX - now ? INT64_MAX : now + run.delay.count()) : 0;
-  core_.submit({.run = number,
+  core::Run& accepted = core_.submit({.run = number,
                 .plan = plan_of(*run.plan),
                 .input = run.input.view(),
                 .items = run.items,
@@ -150,14 +169,14 @@ std::expected<void, Error> Loop::accept(NewRun& run, Time now) {
                 .asleep = memory_is_short()},
                now);
   ++open_;
+  accepted.counted = true;
   run.id = id(number, now);
   if (run.input.hashed) put_payload(number, run.input, std::move(run.body));
   if (!run.key.empty()) {
     filling_.keys.push_back({filling_.put(run.key), number});
-    young_keys_.emplace(run.key, number);
-    young_order_.emplace_back(next_commit_, run.key);
+    young_keys_.insert_or_assign(run.key, number);
+    young_order_.push_back({next_commit_, number, run.key});
   }
-  return {};
 }
 
 const core::NumberedPlan* Loop::plan_of(const BookedPlan& booked) {
@@ -190,10 +209,12 @@ void Loop::take(Operate&& operate, Time now) {
     answer = not_found(operate.run);
   } else {
     core::Run& run = *found->run;
-    const bool was_open = !run.has_ended();
     if (!run.live) core_.adopt(run, now);
     answer = operate_on(run, operate, now);
-    if (!was_open && !run.has_ended()) ++open_;
+    if (!run.has_ended() && !run.counted) {
+      ++open_;
+      run.counted = true;
+    }
     unload(*found);
   }
   answer_later(std::move(operate.reply), std::move(answer));
@@ -217,6 +238,7 @@ std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Ti
 
 std::expected<void, Error> Loop::remove(const Operate& operate) {
   const std::uint64_t number = number_in(operate.run);
+  if (removing_.contains(number)) return not_found(operate.run);
   bool ended = false;
   if (const core::Run* const run = core_.find(number); run != nullptr && id(number, run->created) == operate.run) {
     ended = run->has_ended() && !run->touched;
@@ -228,6 +250,7 @@ std::expected<void, Error> Loop::remove(const Operate& operate) {
   }
   if (!ended) return std::unexpected{Error{ErrorCode::invalid, "the run has not ended: cancel it first"}};
   filling_.removals.push_back(number);
+  removing_.insert(number);
   return {};
 }
 

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -120,7 +121,7 @@ class Loop {
   void take(OpenQueue&& queue, Time now);
   void take(exec::Progress&& progress, Time now);
   std::expected<void, Error> admit(const SubmitReply& reply) const;
-  std::expected<void, Error> accept(NewRun& run, Time now);
+  void accept(NewRun& run, const std::optional<RunId>& known, Time now);
   std::expected<std::optional<RunId>, Error> id_of_key(const std::string& key);
   std::expected<void, Error> operate_on(core::Run& run, Operate& operate, Time now);
   std::expected<void, Error> remove(const Operate& operate);
@@ -158,6 +159,7 @@ class Loop {
   store::Result<Loaded> load(const RunId& id);
   void unload(const Loaded& loaded);  // again, unless something happened to it
   core::Run* revive(const store::StoredRun& row);
+  void reading_failed(Time now);
   bool load_open_runs(Time now);
   bool load_due_runs(Time now);
   Time earliest_due_outstanding() const noexcept;
@@ -190,7 +192,12 @@ class Loop {
   Duration retry_delay_{0};
 
   std::unordered_map<std::string, std::uint64_t> young_keys_;  // keys whose commit is not durable yet
-  std::deque<std::pair<std::uint64_t, std::string>> young_order_;  // by commit
+  struct YoungKey {
+    std::uint64_t commit;
+    std::uint64_t run;
+    std::string key;
+  };
+  std::deque<YoungKey> young_order_;  // by commit
   std::unordered_multimap<std::uint64_t, std::shared_ptr<AskReply>> waiting_for_end_;
 
   struct FrameSize {
@@ -207,6 +214,9 @@ class Loop {
   std::optional<Time> next_due_;  // of the parked runs; not exact: may be too early
   Time next_retention_ = 0;  // 0 = never
   std::uint64_t removed_with_ = 0;  // the commit with the last removals
+  std::unordered_set<std::uint64_t> removing_;  // runs whose removal is not durable yet: for everybody they are gone
+  Time read_again_ = 0;                 // the store could not be read: not before this
+  std::vector<core::Prepare> uncounted_;  // lists that could not be read
   std::uint64_t committed_ = 0;
   std::uint64_t committed_bytes_ = 0;
 };

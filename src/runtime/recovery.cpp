@@ -87,10 +87,19 @@ store::Result<void> Loop::replay_journal(Time now) {
     if (run == nullptr) {
       if (part.first_sequence > 1) {
         const auto row = store_.read_run(part.run);
-        if (row && *row) run = revive(**row);
+        if (!row) {
+          mistake = row.error();
+          return;
+        }
+        if (*row) run = revive(**row);
+        if (run != nullptr && !run->counted) {  // reopened since
+          ++open_;
+          run->counted = true;
+        }
       } else {
         run = &core_.add(part.run);
         ++open_;
+        run->counted = true;
       }
       if (run == nullptr) {
         mistake = Error{ErrorCode::store_damaged, "run " + std::to_string(part.run) + " is in the journal and has no row"};
@@ -124,6 +133,7 @@ core::Run* Loop::revive(const store::StoredRun& row) {
   core::Run& run = core_.add(row.run);
   if (core::decode_state(row.state, [&](std::uint32_t number) { return core_.plan(number); }, run)) {
     run.has_row = true;
+    run.counted = is_open(row.status);
     account(run);
     return &run;
   }
@@ -133,6 +143,7 @@ core::Run* Loop::revive(const store::StoredRun& row) {
 
 store::Result<Loop::Loaded> Loop::load(const RunId& wanted) {
   const std::uint64_t number = number_in(wanted);
+  if (removing_.contains(number)) return Loaded{};
   if (core::Run* const run = core_.find(number); run != nullptr) {
     return Loaded{id(number, run->created) == wanted ? run : nullptr, false};
   }
@@ -150,11 +161,20 @@ void Loop::unload(const Loaded& loaded) {
   core_.forget(*loaded.run);
 }
 
+// The store is asked again, but not at once.
+void Loop::reading_failed(Time now) {
+  constexpr Duration read_pause = std::chrono::milliseconds{50};
+  read_again_ = now + read_pause.count();
+}
+
 // Runs that were busy when their image was written to shorten the journal.
 bool Loop::load_open_runs(Time now) {
-  if (!loading_ || trouble_) return false;
+  if (!loading_ || trouble_ || now < read_again_) return false;
   const auto rows = store_.read_open(open_cursor_, rows_a_turn);
-  if (!rows) return false;
+  if (!rows) {
+    reading_failed(now);
+    return false;
+  }
   for (const store::StoredRun& row : *rows) {
     open_cursor_ = row.run;
     if (core_.find(row.run) != nullptr) continue;
@@ -169,12 +189,15 @@ bool Loop::load_open_runs(Time now) {
 
 bool Loop::load_due_runs(Time now) {
   Time before = now + settings_.park_after.count() / 2;
-  if (trouble_ || !next_due_ || *next_due_ > before || !has_room_to_load()) return false;
+  if (trouble_ || now < read_again_ || !next_due_ || *next_due_ > before || !has_room_to_load()) return false;
   // The store cannot show yet what is on its way to it. The cursor must not pass those.
   const Time on_the_way = earliest_due_outstanding();
   before = std::min(before, on_the_way - 1);
   const auto rows = store_.read_due(before, due_cursor_, rows_a_turn);
-  if (!rows) return false;
+  if (!rows) {
+    reading_failed(now);
+    return false;
+  }
   for (const store::StoredRun& row : *rows) {
     due_cursor_ = {row.due, row.run};
     if (core_.find(row.run) != nullptr) continue;
@@ -187,6 +210,8 @@ bool Loop::load_due_runs(Time now) {
   if (const auto next = store_.next_due(due_cursor_)) {
     next_due_ = *next;
     if (on_the_way != INT64_MAX) next_due_ = std::min(on_the_way, next_due_.value_or(on_the_way));
+  } else {
+    reading_failed(now);
   }
   return false;
 }
@@ -205,7 +230,7 @@ void Loop::apply_retention(Time now) {
   const auto expired = store_.expired(before, settings_.keep_count.value_or(UINT64_MAX), removals_a_turn);
   if (!expired) return;
   for (const std::uint64_t run : *expired) {
-    if (core_.find(run) == nullptr) filling_.removals.push_back(run);
+    if (core_.find(run) == nullptr && removing_.insert(run).second) filling_.removals.push_back(run);
   }
   if (!filling_.removals.empty()) removed_with_ = next_commit_;
   if (expired->size() == removals_a_turn) next_retention_ = now;

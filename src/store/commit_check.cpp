@@ -18,7 +18,8 @@ bool inside(Slice slice, const std::string& bytes) {
 const char* trouble_with(const Image& image, const std::string& bytes) {
   if (!is_number(image.run)) return "an image has no run";
   if (image.status > RunStatus::canceled) return "an image has an unknown status";
-  if (is_open(image.status) != (image.ended == 0)) return "an image's status and its time of ending contradict each other";
+  if (is_open(image.status) != (image.ended == 0))
+    return "an image's status and its time of ending contradict each other";
   if (image.ended < 0 || image.due < 0) return "an image has a time before 1970";
   if (image.due > 0 && image.ended != 0) return "an image of a run that has ended is parked";
   if (image.first_sequence > number_max) return "an image has an impossible sequence";

@@ -23,9 +23,7 @@ struct Payload {
   std::set<std::uint64_t> runs;
 };
 
-bool comes_after(const StoredRun& run, DueCursor cursor) {
-  return DueCursor{run.due, run.run} > cursor;
-}
+bool comes_after(const StoredRun& run, DueCursor cursor) { return DueCursor{run.due, run.run} > cursor; }
 
 bool matches(const RunFilter& filter, const StoredRun& run) {
   return (!filter.status || run.status == *filter.status) && (!filter.open_only || is_open(run.status)) &&

@@ -13,9 +13,8 @@ namespace {
 
 bool is_scheme(std::string_view text) {  // one letter alone is not: C:\runs.db should fail as a path
   return text.size() > 1 && std::isalpha(static_cast<unsigned char>(text.front())) != 0 &&
-         std::ranges::all_of(text, [](char c) {
-           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-';
-         });
+         std::ranges::all_of(
+             text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-'; });
 }
 
 std::unexpected<Error> refused(std::string message) {
@@ -53,7 +52,8 @@ Result<std::unique_ptr<Store>> open_store(std::string_view url) {
   const std::string_view rest = url.substr(colon + 1);
   if (scheme == "sqlite") return open_path(rest);
   if (scheme == "memory") {
-    if (!rest.empty()) return refused("memory: takes nothing after the colon, and there stands " + std::string{rest} + ".");
+    if (!rest.empty())
+      return refused("memory: takes nothing after the colon, and there stands " + std::string{rest} + ".");
     return make_memory_store(system_env().random_seed());
   }
   return refused("There is no kind of store named " + std::string{scheme} +

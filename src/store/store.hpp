@@ -38,12 +38,12 @@ struct Image {
   RunStatus status = RunStatus::running;
   std::uint32_t plan = 0;
   Time created = 0;
-  Time ended = 0;  // 0 = open
-  Time due = 0;    // parked: the run is not in memory and must be loaded by then; 0 = not parked
+  Time ended = 0;                    // 0 = open
+  Time due = 0;                      // parked: the run is not in memory and must be loaded by then; 0 = not parked
   std::uint64_t first_sequence = 0;  // of the first event in `events`
   Slice state;
-  Slice events;    // since the image before; may be empty. No two chunks of a run may begin with the same sequence
-  Slice key;       // its idempotency key, or empty
+  Slice events;  // since the image before; may be empty. No two chunks of a run may begin with the same sequence
+  Slice key;     // its idempotency key, or empty
 };
 
 struct NewKey {  // a key that has a run already gets the new one
@@ -70,9 +70,10 @@ struct Commit {
   std::vector<NewKey> keys;
   std::vector<NewPayload> payloads;
   std::vector<NewPlan> plans;
-  std::uint64_t cut = 0;                // frames of commits up to and including this one are no longer needed; 0 = keep all
-  std::vector<std::uint64_t> removals;  // runs to forget, after all else: row, history, key (its image's), payloads nobody else uses
-  std::string bytes;                    // what the slices look at
+  std::uint64_t cut = 0;  // frames of commits up to and including this one are no longer needed; 0 = keep all
+  std::vector<std::uint64_t>
+      removals;       // runs to forget, after all else: row, history, key (its image's), payloads nobody else uses
+  std::string bytes;  // what the slices look at
 
   Slice put(std::string_view text) {
     bytes.append(text);
@@ -92,7 +93,7 @@ struct StoredRun {
   Time due = 0;
   std::uint64_t commit = 0;  // the one that wrote this image: events of later commits come on top
   std::string key;
-  std::string state;         // empty when only a summary was asked for
+  std::string state;  // empty when only a summary was asked for
 };
 
 struct StoredPlan {
@@ -103,10 +104,10 @@ struct StoredPlan {
 
 struct RunFilter {
   std::optional<RunStatus> status = {};
-  bool open_only = false;                   // running or paused
-  std::optional<std::uint32_t> plan = {};   // number
-  Time created_from = INT64_MIN;            // inclusive
-  Time created_before = INT64_MAX;          // exclusive
+  bool open_only = false;                  // running or paused
+  std::optional<std::uint32_t> plan = {};  // number
+  Time created_from = INT64_MIN;           // inclusive
+  Time created_before = INT64_MAX;         // exclusive
 };
 
 struct DueCursor {  // the last one that was read; rows come in order of (due, run)

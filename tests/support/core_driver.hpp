@@ -15,7 +15,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,7 +141,7 @@ struct SubmitOptions {
 
 class CoreDriver {
  public:
-  explicit CoreDriver(std::uint64_t seed = 1) : core{start_of_time, seed} { core.open_queue("work", 0, 0); }
+  explicit CoreDriver(std::uint64_t seed = 1) : seed_{seed} { open("work", 0); }
   CoreDriver(const CoreDriver&) = delete;
   CoreDriver& operator=(const CoreDriver&) = delete;
   ~CoreDriver() {
@@ -169,7 +171,8 @@ class CoreDriver {
     }
     const auto prepares = std::exchange(core.effects().prepares, {});
     for (const core::Prepare& prepare : prepares) core.prepared(prepare.run, prepare.step, list_items, now);
-    core.dispatch([&](std::uint32_t) { return capacity; }, 4096, now);
+    const std::size_t running = core.counters().running;
+    core.dispatch([&](std::uint32_t) { return capacity > running ? capacity - running : 0; }, 4096, now);
     for (core::Start& start : core.effects().starts) starts.push_back(start);
     core.effects().starts.clear();
   }
@@ -205,16 +208,26 @@ class CoreDriver {
     turn();
     return answer;
   }
-  // As a restart, or coming back from the store, does it: the bytes are all that is left.
+  // A new process, in which the bytes of the runs are all that is left. This run is still to be adopted; the others are.
   Run& reload(Run& run) {
     const std::uint64_t number = run.number;
-    const std::string image = state_of(run);
-    std::erase(core.effects().touched, &run);
-    core.forget(run);
-    Run& loaded = core.add(number);
-    EXPECT_TRUE(core::decode_state(image, [&](std::uint32_t plan) { return core.plan(plan); }, loaded));
-    EXPECT_EQ(state_of(loaded), image);
-    return loaded;
+    std::map<std::uint64_t, std::string> images;
+    core.for_each_run([&](Run& other) { images.emplace(other.number, state_of(other)); });
+    starts.clear();
+    storage_.emplace(now, seed_ + images.size());
+    for (std::uint32_t plan = 0; plan < plans.size(); ++plan) core.add_plan(plan, plans[plan]);
+    open("work", work_limit_);
+    for (const auto& [other, image] : images) {
+      Run& loaded = core.add(other);
+      EXPECT_TRUE(core::decode_state(image, [&](std::uint32_t plan) { return core.plan(plan); }, loaded));
+      EXPECT_EQ(state_of(loaded), image);
+      if (other != number) core.adopt(loaded, now);
+    }
+    return *core.find(number);
+  }
+  void open(std::string_view handler, std::uint32_t limit) {
+    core.open_queue(handler, 0, limit);
+    if (handler == "work") work_limit_ = limit;
   }
 
   // The state of the run as its events tell it, on a core that knows nothing else.
@@ -231,7 +244,13 @@ class CoreDriver {
     EXPECT_EQ(replayed(run), state_of(run)) << "run " << run.number << " after " << run.sequence << " events";
   }
 
-  Core core;
+ private:
+  std::uint64_t seed_;
+  std::uint32_t work_limit_ = 0;
+  std::optional<Core> storage_{std::in_place, start_of_time, seed_};
+
+ public:
+  Core& core = *storage_;
   Time now = start_of_time;
   std::vector<std::shared_ptr<const Plan>> plans;
   std::vector<core::Start> starts;

@@ -17,10 +17,10 @@ namespace {
 constexpr std::size_t sector_bytes = 512;
 
 struct File {
-  std::string written;            // what programs see
-  std::string synced;             // what survives
+  std::string written;             // what programs see
+  std::string synced;              // what survives
   std::set<std::size_t> unsynced;  // sectors that differ, by number
-  bool name_synced = false;       // a file that was never synced is not in its folder after a power loss
+  bool name_synced = false;        // a file that was never synced is not in its folder after a power loss
 
   int shared_locks = 0;
   bool reserved = false, exclusive = false;
@@ -326,7 +326,8 @@ void settle(File& file, PowerLoss loss, std::mt19937_64& random) {
   for (const std::size_t sector : file.unsynced) {
     const std::size_t from = sector * sector_bytes;
     const std::size_t end = std::min({from + sector_bytes, file.synced.size(), file.written.size()});
-    if (torn && from < end && random() % 2 == 0) std::copy_n(file.written.data() + from, end - from, file.synced.data() + from);
+    if (torn && from < end && random() % 2 == 0)
+      std::copy_n(file.written.data() + from, end - from, file.synced.data() + from);
   }
   file.written = file.synced;
   file.unsynced.clear();

@@ -20,7 +20,8 @@ using store::StoredPlan;
 using store::StoredRun;
 using store::Time;
 
-constexpr std::uint64_t runs_max = 60;  // then their numbers come again, as after a removal nothing may be left of the old
+constexpr std::uint64_t runs_max =
+    60;  // then their numbers come again, as after a removal nothing may be left of the old
 constexpr Time minute = 60'000'000'000;
 
 auto fields(const StoredRun& run) {
@@ -58,8 +59,8 @@ Chunks journal_of(Store& store, std::size_t limit) {
 
 Chunks history_of(Store& store, std::uint64_t run) {
   Chunks chunks;
-  const auto read =
-      store.read_history(run, [&](std::uint64_t first, std::string_view events) { chunks.emplace_back(first, events); });
+  const auto read = store.read_history(
+      run, [&](std::uint64_t first, std::string_view events) { chunks.emplace_back(first, events); });
   EXPECT_TRUE(read) << read.error().message;
   return chunks;
 }
@@ -113,7 +114,8 @@ void expect_same_searches(Store& expected, Store& actual, const std::vector<Stor
   const Time ended_before = runs.empty() ? 0 : runs[random() % runs.size()].ended;
   for (const std::uint64_t keep : {std::uint64_t{0}, random() % 20, UINT64_MAX}) {
     const std::size_t limit = random() % 2 == 0 ? 1000 : random() % 5;
-    EXPECT_EQ(all_fields(expected.expired(ended_before, keep, limit)), all_fields(actual.expired(ended_before, keep, limit)))
+    EXPECT_EQ(all_fields(expected.expired(ended_before, keep, limit)),
+              all_fields(actual.expired(ended_before, keep, limit)))
         << "ended before " << ended_before << ", keep " << keep << ", limit " << limit;
   }
 }

@@ -39,13 +39,13 @@ std::map<std::string, Lines> read_log(const std::string& path) {
 
 // The story of one work item, as its events tell it.
 struct ItemStory {
-  std::uint64_t started = 0;    // attempts; also the number of the last one
+  std::uint64_t started = 0;  // attempts; also the number of the last one
   std::uint64_t completed = 0;
-  std::uint64_t failed = 0;     // by the handler's own word
+  std::uint64_t failed = 0;  // by the handler's own word
   std::uint64_t lost = 0;
   std::uint64_t interrupted = 0;
   bool running = false;
-  bool over = false;            // completed, or failed for good
+  bool over = false;  // completed, or failed for good
   StopReason reason = StopReason::none;
   std::map<std::uint64_t, WallTime> start_times;  // by attempt
   std::map<std::uint64_t, WallTime> due_times;
@@ -65,7 +65,8 @@ class RunCheck {
 
  private:
   void wrong(const std::string& what) {
-    findings_.add("run " + to_string(info_.id) + " (" + std::string{name_of(kind_)} + " " + std::to_string(number_) + "): " + what);
+    findings_.add("run " + to_string(info_.id) + " (" + std::string{name_of(kind_)} + " " + std::to_string(number_) +
+                  "): " + what);
   }
   void wrong(const ItemName& item, const std::string& what) {
     wrong(item.first + "[" + std::to_string(item.second) + "]: " + what);
@@ -83,25 +84,33 @@ class RunCheck {
       if ((event.type == EventType::ended) != (sequence == events.size())) wrong("`ended` is not its last event");
       if (event.type == EventType::submitted) first_due_ = event.due;
       if (event.type == EventType::recovered) ++findings_.recovered;
+      if (event.type == EventType::cancel_requested) canceled_ = true;
+      if (event.step == "hours" && event.type == EventType::completed) wrong("its five hours are over");
       if (event.step == "before" && event.type == EventType::completed) wait_began = event.time;
       if (event.step == "wait" && event.time < wait_began + wait_of()) wrong("its wait ended early");
-      if (event.step == "wait" || event.step == "approval") continue;  // no handler
+      if (event.step == "wait" || event.step == "approval" || event.step == "hours") continue;  // no handler
       if (!event.step.empty()) read(event, items_[{event.step, event.item}]);
     }
   }
 
   void read(const Event& event, ItemStory& story) {
     const ItemName name{event.step, event.item};
-    const bool ends_attempt = event.type == EventType::completed || event.type == EventType::failed || event.type == EventType::interrupted;
-    if (ends_attempt && (!story.running || event.attempt != story.started)) wrong(name, "an attempt ended that was not running");
+    if (event.type == EventType::interrupted && canceled_ && !story.running) return;  // it was waiting
+    const bool ends_attempt =
+        event.type == EventType::completed || event.type == EventType::failed || event.type == EventType::interrupted;
+    if (ends_attempt && (!story.running || event.attempt != story.started))
+      wrong(name, "an attempt ended that was not running");
     if (ends_attempt) story.running = false;
     switch (event.type) {
       case EventType::started:
         ++findings_.attempts;
+        if (canceled_) wrong(name, "started after the run was cancelled");
         if (story.running) wrong(name, "two attempts at once");
         if (story.over) wrong(name, "started again after its end was recorded");
-        if (event.attempt != story.started + 1) wrong(name, "attempt " + std::to_string(event.attempt) + " follows " + std::to_string(story.started));
-        if (story.due_times.contains(event.attempt) && event.time < story.due_times[event.attempt]) wrong(name, "recorded as started before it was due");
+        if (event.attempt != story.started + 1)
+          wrong(name, "attempt " + std::to_string(event.attempt) + " follows " + std::to_string(story.started));
+        if (story.due_times.contains(event.attempt) && event.time < story.due_times[event.attempt])
+          wrong(name, "recorded as started before it was due");
         story.started = event.attempt;
         story.running = true;
         story.start_times[event.attempt] = event.time;
@@ -116,7 +125,8 @@ class RunCheck {
         findings_.lost += event.lost ? 1 : 0;
         story.over = !event.will_retry;
         story.reason = event.reason;
-        if (!event.lost) check_verdict(name, event);
+        if (canceled_ && event.will_retry) wrong(name, "is retried after the run was cancelled");
+        if (!event.lost && !canceled_) check_verdict(name, event);
         break;
       case EventType::retrying:
         ++findings_.retries;
@@ -126,48 +136,63 @@ class RunCheck {
         ++findings_.interrupted;
         ++story.interrupted;
         break;
-      default: break;
+      default:
+        break;
     }
   }
 
   void check_output(const ItemName& name, const Event& event) {
     const std::string wanted = output_of(number_, name.first, name.second);
     const bool by_hash = event.output_size > event.output.size();
-    if (by_hash ? event.output_size != wanted.size() : event.output != wanted) wrong(name, "its output is " + event.output);
-    if (behaviour_of(number_, name.first, name.second, event.attempt).verdict != Verdict::succeed) wrong(name, "completed, and had to fail");
+    if (by_hash ? event.output_size != wanted.size() : event.output != wanted)
+      wrong(name, "its output is " + event.output);
+    if (behaviour_of(number_, name.first, name.second, event.attempt).verdict != Verdict::succeed)
+      wrong(name, "completed, and had to fail");
   }
 
   void check_verdict(const ItemName& name, const Event& event) {
     const Verdict verdict = behaviour_of(number_, name.first, name.second, event.attempt).verdict;
-    if (verdict == Verdict::succeed) wrong(name, "failed, and had to succeed: " + (event.failure ? event.failure->message : ""));
+    if (verdict == Verdict::succeed)
+      wrong(name, "failed, and had to succeed: " + (event.failure ? event.failure->message : ""));
     if (verdict == Verdict::refuse && event.will_retry) wrong(name, "is retried after a permanent failure");
   }
 
   void check_outcome(const RunOutcome& outcome) {
+    if (kind_ == Kind::canceled) {
+      if (outcome.status != RunStatus::canceled || !canceled_)
+        wrong("is not cancelled, but " + std::string{name_of(outcome.status)});
+      return;
+    }
     const bool may_fail = kind_ == Kind::limited || kind_ == Kind::doomed || kind_ == Kind::refused;
     const bool must_fail = kind_ == Kind::doomed || kind_ == Kind::refused;
-    if (outcome.status != RunStatus::succeeded && outcome.status != RunStatus::failed) return wrong("has not ended: " + std::string{name_of(outcome.status)});
+    if (outcome.status != RunStatus::succeeded && outcome.status != RunStatus::failed)
+      return wrong("has not ended: " + std::string{name_of(outcome.status)});
     const bool failed = outcome.status == RunStatus::failed;
-    if (failed ? !may_fail : must_fail) wrong("ended as " + std::string{name_of(outcome.status)} + ": " + outcome.failure.message);
+    if (failed ? !may_fail : must_fail)
+      wrong("ended as " + std::string{name_of(outcome.status)} + ": " + outcome.failure.message);
     for (const std::string& step : steps_of(kind_)) {
       for (std::uint32_t item = 0; item < items_of(number_, step); ++item) {
         const ItemStory& story = items_[{step, item}];
-        if (story.completed != (failed ? 0U : 1U)) wrong({step, item}, "completed " + std::to_string(story.completed) + " times");
+        if (story.completed != (failed ? 0U : 1U))
+          wrong({step, item}, "completed " + std::to_string(story.completed) + " times");
       }
     }
-    if (!failed && kind_ != Kind::items && outcome.output != output_of(number_, steps_of(kind_).back(), 0)) wrong("its output is " + outcome.output);
+    if (!failed && kind_ != Kind::items && outcome.output != output_of(number_, steps_of(kind_).back(), 0))
+      wrong("its output is " + outcome.output);
   }
 
   void check_item(const ItemName& name, const ItemStory& story) {
     if (story.running) wrong(name, "still runs");
-    if (story.started != story.completed + story.failed + story.lost + story.interrupted) wrong(name, "not every attempt has one end");
+    if (story.started != story.completed + story.failed + story.lost + story.interrupted)
+      wrong(name, "not every attempt has one end");
     const std::optional<std::uint64_t> most = max_attempts_of(kind_);
     // What an orderly stop interrupted is neither a success nor a failure, and does not count.
     if (most && story.started > *most + story.interrupted) wrong(name, std::to_string(story.started) + " attempts");
-    if (!story.over || story.completed > 0) return;
+    if (!story.over || story.completed > 0 || canceled_) return;
     const StopReason reason = kind_ == Kind::refused ? StopReason::permanent : StopReason::attempts;
     if (story.reason != reason) wrong(name, "gave up because of " + std::string{name_of(story.reason)});
-    if (reason == StopReason::attempts && story.started < *most) wrong(name, "gave up after " + std::to_string(story.started) + " attempts");
+    if (reason == StopReason::attempts && story.started < *most)
+      wrong(name, "gave up after " + std::to_string(story.started) + " attempts");
   }
 
   void check_starts(const ItemName& name, const std::vector<Line>& starts) {
@@ -200,6 +225,7 @@ class RunCheck {
   const Lines& lines_;
   std::map<ItemName, ItemStory> items_;
   WallTime first_due_{};
+  bool canceled_ = false;
 };
 
 std::vector<RunInfo> all_runs(Engine& engine, Findings& findings) {
@@ -259,7 +285,8 @@ Findings check(const std::string& store, const std::string& log, const std::stri
       findings.add("run " + id + " has the key \"" + info.key + "\"");
       continue;
     }
-    if (!run_of_key.emplace(info.key, id).second) findings.add("key " + info.key + " has two runs: " + id + " and " + run_of_key[info.key]);
+    if (!run_of_key.emplace(info.key, id).second)
+      findings.add("key " + info.key + " has two runs: " + id + " and " + run_of_key[info.key]);
     const auto events = engine->events(info.id);
     const auto outcome = engine->result(info.id);
     if (!events || !outcome) {

@@ -12,7 +12,7 @@ struct Findings {
   std::uint64_t more = 0;             // and how many there were beyond those
   std::uint64_t runs = 0;
   std::uint64_t attempts = 0;
-  std::uint64_t lost = 0;         // attempts that a kill ended
+  std::uint64_t lost = 0;  // attempts that a kill ended
   std::uint64_t retries = 0;
   std::uint64_t interrupted = 0;  // attempts that an orderly stop ended
   std::uint64_t recovered = 0;    // runs times restarts that found an attempt running

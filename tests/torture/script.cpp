@@ -12,9 +12,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::size_t padding = 3'500;       // for some, so that the journal grows until it is cut
 constexpr std::size_t large_input = 20'000;  // more than a payload that stands in its event may have
-constexpr std::array<std::string_view, 12> names{"quick", "flaky", "limited",  "doomed",  "refused", "delayed",
-                                                 "large", "items", "sequence", "waiting", "map",     "approval"};
+constexpr std::array<std::string_view, 13> names{"quick",   "flaky",    "limited", "doomed",   "refused",
+                                                 "delayed", "large",    "items",   "sequence", "waiting",
+                                                 "map",     "approval", "canceled"};
 
 Random random_of(std::uint64_t number, std::string_view step, std::uint64_t item) {
   std::uint64_t seed = number * 1'000'003 + item * 101;
@@ -61,7 +63,7 @@ std::string answer(Work& work, std::uint64_t number) {
 std::string_view name_of(Kind kind) noexcept { return names[static_cast<std::size_t>(kind)]; }
 
 Kind kind_of(std::uint64_t number) {
-  constexpr std::array<unsigned, names.size()> shares{24, 16, 8, 4, 4, 8, 4, 6, 10, 8, 6, 2};  // of a hundred
+  constexpr std::array<unsigned, names.size()> shares{22, 16, 8, 4, 4, 8, 4, 6, 10, 8, 6, 2, 2};  // of a hundred
   auto draw = static_cast<unsigned>(random_of(number, "kind", 0).between(0, 99));
   for (std::size_t kind = 0; kind < shares.size(); ++kind) {
     if (draw < shares[kind]) return static_cast<Kind>(kind);
@@ -75,6 +77,7 @@ Task task_of(std::uint64_t number) {
   Task task{.input = std::to_string(number), .key = std::to_string(number)};
   (is_flow(kind) ? task.flow : task.handler) = name_of(kind);
   if (kind == Kind::large) task.input += std::string(large_input, ' ');
+  if (kind != Kind::large && number % 2 == 0) task.input += std::string(padding, ' ');
   if (kind == Kind::delayed) task.delay = std::chrono::milliseconds{random_of(number, "delay", 0).between(1, 120)};
   if (kind == Kind::items) {
     task.input.clear();
@@ -103,11 +106,16 @@ Duration wait_of() { return 25ms; }
 
 std::vector<std::string> steps_of(Kind kind) {
   switch (kind) {
-    case Kind::sequence: return {"one", "two", "three", "four"};
-    case Kind::waiting: return {"before", "after"};
-    case Kind::map: return {"list", "each", "sum"};
-    case Kind::approval: return {"asked", "approved"};
-    default: return {std::string{name_of(kind)}};
+    case Kind::sequence:
+      return {"one", "two", "three", "four"};
+    case Kind::waiting:
+      return {"before", "after"};
+    case Kind::map:
+      return {"list", "each", "sum"};
+    case Kind::approval:
+      return {"asked", "approved"};
+    default:
+      return {std::string{name_of(kind)}};
   }
 }
 
@@ -123,7 +131,8 @@ std::string output_of(std::uint64_t number, std::string_view step, std::uint32_t
   if (step == "each" || step == "items") return done(item);
   if (step == "list") {
     std::vector<std::string> elements;
-    for (std::uint32_t index = 0; index < elements_of(number); ++index) elements.push_back(name + "/" + std::to_string(index));
+    for (std::uint32_t index = 0; index < elements_of(number); ++index)
+      elements.push_back(name + "/" + std::to_string(index));
     return encode_list(elements);
   }
   if (step == "sum") {
@@ -148,12 +157,23 @@ Behaviour behaviour_of(std::uint64_t number, std::string_view step, std::uint32_
   std::uint64_t failures = 0;
   switch (kind_of(number)) {
     case Kind::quick:
-    case Kind::delayed: break;
-    case Kind::doomed: failures = UINT64_MAX; break;
-    case Kind::refused: behaviour.verdict = Verdict::refuse; break;
-    case Kind::flaky: failures = static_cast<std::uint64_t>(random.between(1, 4)); break;
-    case Kind::limited: failures = static_cast<std::uint64_t>(random.between(0, 2)); break;
-    default: failures = static_cast<std::uint64_t>(std::max<std::int64_t>(0, random.between(-3, 2))); break;
+    case Kind::delayed:
+      break;
+    case Kind::doomed:
+      failures = UINT64_MAX;
+      break;
+    case Kind::refused:
+      behaviour.verdict = Verdict::refuse;
+      break;
+    case Kind::flaky:
+      failures = static_cast<std::uint64_t>(random.between(1, 4));
+      break;
+    case Kind::limited:
+      failures = static_cast<std::uint64_t>(random.between(0, 2));
+      break;
+    default:
+      failures = static_cast<std::uint64_t>(std::max<std::int64_t>(0, random.between(-3, 2)));
+      break;
   }
   if (attempt <= failures) behaviour.verdict = Verdict::fail;
   return behaviour;
@@ -168,7 +188,8 @@ std::expected<void, Error> set_up(Engine& engine, Log& log) {
     std::string output = answer(work, number);
     log.ended(work, behaviour.verdict);
     if (behaviour.verdict == Verdict::succeed) return output;
-    if (behaviour.verdict == Verdict::refuse) return std::unexpected{Failure{.type = "ValueError", .message = "no", .permanent = true}};
+    if (behaviour.verdict == Verdict::refuse)
+      return std::unexpected{Failure{.type = "ValueError", .message = "no", .permanent = true}};
     return std::unexpected{Failure{.type = "TimeoutError", .message = "not this time"}};
   };
   std::expected<void, Error> result;
@@ -189,14 +210,18 @@ std::expected<void, Error> set_up(Engine& engine, Log& log) {
                        .steps = {{.name = "before", .handler = "step"},
                                  {.name = "wait", .needs = {"before"}, .wait = wait_of()},
                                  {.name = "after", .handler = "step", .needs = {"wait"}}}}));
-  attempt(engine.flow({.name = "map",
-                       .steps = {{.name = "list", .handler = "step"},
-                                 {.name = "each", .handler = "step", .needs = {"list"}, .for_each = "list", .max_parallel = 2},
-                                 {.name = "sum", .handler = "step", .needs = {"each"}}}}));
+  attempt(engine.flow(
+      {.name = "map",
+       .steps = {{.name = "list", .handler = "step"},
+                 {.name = "each", .handler = "step", .needs = {"list"}, .for_each = "list", .max_parallel = 2},
+                 {.name = "sum", .handler = "step", .needs = {"each"}}}}));
   attempt(engine.flow({.name = "approval",
                        .steps = {{.name = "asked", .handler = "step"},
                                  {.name = "approval", .needs = {"asked"}, .signal = std::string{signal_name}},
                                  {.name = "approved", .handler = "step", .needs = {"approval"}}}}));
+  attempt(engine.flow(
+      {.name = "canceled",
+       .steps = {{.name = "asked", .handler = "step"}, {.name = "hours", .needs = {"asked"}, .wait = 5h}}}));
   return result;
 }
 

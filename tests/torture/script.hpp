@@ -28,6 +28,7 @@ enum class Kind : std::uint8_t {
   waiting,   // a flow: step, wait, step
   map,       // a flow: a list, one item for each element, a sum
   approval,  // a flow: step, signal, step
+  canceled,  // a flow: step, and a wait that somebody ends
 };
 
 Kind kind_of(std::uint64_t number);

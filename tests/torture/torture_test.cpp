@@ -61,16 +61,20 @@ class Torture {
       if (!live()) return complain();
     }
     Child last{command("finish")};
-    if (const int code = last.join(); code != 0) return complain("the last life, which had to finish everything, ended with code " + std::to_string(code));
+    if (const int code = last.join(); code != 0)
+      return complain("the last life, which had to finish everything, ended with code " + std::to_string(code));
     const Findings findings = check(store_, log_, accepted_);
     for (const std::string& mistake : findings.mistakes) std::printf("%s\n", mistake.c_str());
     if (findings.more > 0) std::printf("… and %s more\n", std::to_string(findings.more).c_str());
     if (!findings.mistakes.empty()) return complain();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    std::printf("%s kills (%s while opening, %s while stopping) in %.1f s: %s runs, %s attempts, %s of them killed, %s interrupted, %s retries; nothing lost, nothing repeated\n",
-                std::to_string(arguments_.kills).c_str(), std::to_string(while_opening_).c_str(), std::to_string(while_stopping_).c_str(),
-                seconds.count(), std::to_string(findings.runs).c_str(), std::to_string(findings.attempts).c_str(),
-                std::to_string(findings.lost).c_str(), std::to_string(findings.interrupted).c_str(), std::to_string(findings.retries).c_str());
+    std::printf(
+        "%s kills (%s while opening, %s while stopping) in %.1f s: %s runs, %s attempts, %s of them killed, %s "
+        "interrupted, %s retries; nothing lost, nothing repeated\n",
+        std::to_string(arguments_.kills).c_str(), std::to_string(while_opening_).c_str(),
+        std::to_string(while_stopping_).c_str(), seconds.count(), std::to_string(findings.runs).c_str(),
+        std::to_string(findings.attempts).c_str(), std::to_string(findings.lost).c_str(),
+        std::to_string(findings.interrupted).c_str(), std::to_string(findings.retries).c_str());
     return EXIT_SUCCESS;
   }
 
@@ -110,14 +114,16 @@ class Torture {
 
   bool misbehaved(Child& child) const {
     child.signal(SIGKILL);
-    std::printf("life %s never got going (code %d); it said: %s\n", std::to_string(life_).c_str(), child.join(), child.said().c_str());
+    std::printf("life %s never got going (code %d); it said: %s\n", std::to_string(life_).c_str(), child.join(),
+                child.said().c_str());
     return false;
   }
 
   int complain(const std::string& what = {}) const {
     if (!what.empty()) std::printf("%s\n", what.c_str());
-    std::printf("seed %s; again: torture_test --kills %s --seed %s --keep FOLDER\n", std::to_string(arguments_.seed).c_str(),
-                std::to_string(arguments_.kills).c_str(), std::to_string(arguments_.seed).c_str());
+    std::printf("seed %s; again: torture_test --kills %s --seed %s --keep FOLDER\n",
+                std::to_string(arguments_.seed).c_str(), std::to_string(arguments_.kills).c_str(),
+                std::to_string(arguments_.seed).c_str());
     return EXIT_FAILURE;
   }
 

@@ -30,11 +30,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t submitters = 3;     // each has its own numbers: submitter s has those with number % 3 == s
-constexpr std::uint64_t open_max = 200;     // beyond it they wait, so that the end of the test is near
-constexpr std::uint64_t batch_max = 12;
+constexpr std::uint64_t submitters = 3;      // each has its own numbers: submitter s has those with number % 3 == s
+constexpr std::uint64_t open_usually = 200;  // beyond it they wait, so that the end of the test is near
+constexpr std::uint64_t open_in_a_flood = 3'000;
+constexpr std::uint64_t batch_max = 25;
 constexpr std::uint64_t asked_again = 4;    // numbers before the last accepted one that are submitted again
-constexpr std::size_t signaled_again = 50;  // flows that may have missed their signal
+constexpr std::size_t attended_again = 50;  // flows that may have missed their signal or their cancel
 
 [[noreturn]] void give_up(const std::string& what, const std::string& why) {
   std::fprintf(stderr, "torture_worker: %s: %s\n", what.c_str(), why.c_str());
@@ -52,7 +53,8 @@ class AppendedFile {
     if (file_ < 0) give_up(path, "cannot be opened");
   }
   void add(const std::string& line) const {
-    if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) give_up("log", "cannot be written");
+    if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+      give_up("log", "cannot be written");
   }
 
  private:
@@ -71,15 +73,20 @@ class FileLog final : public Log {
  private:
   void add(const char* what, const Work& work) const {
     const auto now = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch());
-    file_.add(std::string{what} + " " + to_string(work.run()) + " " + std::string{work.step()} + " " + std::to_string(work.item()) +
-              " " + std::to_string(work.attempt()) + " " + std::to_string(now.count()) + "\n");
+    file_.add(std::string{what} + " " + to_string(work.run()) + " " + std::string{work.step()} + " " +
+              std::to_string(work.item()) + " " + std::to_string(work.attempt()) + " " + std::to_string(now.count()) +
+              "\n");
   }
   AppendedFile file_;
 };
 
+bool needs_attention(std::uint64_t number) {
+  return kind_of(number) == Kind::approval || kind_of(number) == Kind::canceled;
+}
+
 struct Accepted {
   std::array<std::uint64_t, submitters> next{0, 1, 2};  // the first number of each submitter that was never accepted
-  std::vector<RunId> approvals;
+  std::vector<RunId> attended;
 };
 
 Accepted read_accepted(const char* path) {
@@ -90,46 +97,48 @@ Accepted read_accepted(const char* path) {
   while (file >> number >> run) {
     std::uint64_t& next = accepted.next[number % submitters];
     next = std::max(next, number + submitters);
-    if (kind_of(number) == Kind::approval) accepted.approvals.push_back(run_id_from(run).value());
+    if (needs_attention(number)) accepted.attended.push_back(run_id_from(run).value());
   }
   return accepted;
 }
 
 class Worker {
  public:
-  Worker(Engine& engine, const char* accepted, bool finish)
-      : engine_{engine}, before_{read_accepted(accepted)}, accepted_{accepted}, finish_{finish} {}
+  Worker(Engine& engine, const char* accepted, bool finish, std::uint64_t open_max)
+      : engine_{engine}, before_{read_accepted(accepted)}, accepted_{accepted}, finish_{finish}, open_max_{open_max} {}
 
-  // Submits from the number on that may have been on its way when the last life ended.
+  // Begins with what may have been on its way when the last life ended, and with some that were accepted for sure.
   void submit_from(std::uint64_t lane, Random random) {
     std::uint64_t number = before_.next[lane];
-    number -= std::min(number - lane, asked_again * submitters);
-    const std::uint64_t unsure = before_.next[lane] + batch_max * submitters;  // below it, it may have been on its way
-    while (!finish_ || number < unsure) {
-      if (number >= unsure && engine_.stats().open > open_max) {
+    const std::uint64_t again = std::min((number - lane) / submitters, asked_again);
+    number -= again * submitters;
+    submit(number, again + batch_max);
+    number += (again + batch_max) * submitters;
+    while (!finish_) {
+      if (engine_.stats().open > open_max_) {
         std::this_thread::sleep_for(500us);
         continue;
       }
-      const bool together = number >= unsure && random.between(0, 3) == 0;
-      const auto count = static_cast<std::uint64_t>(together ? random.between(2, batch_max) : 1);
+      const auto count = static_cast<std::uint64_t>(random.between(0, 3) == 0 ? random.between(2, batch_max) : 1);
       submit(number, count);
       number += count * submitters;
     }
   }
 
-  // Signals may be sent twice: nobody knows whether the one before was recorded.
-  void signal_again() {
-    const std::size_t first = finish_ ? 0 : before_.approvals.size() - std::min(before_.approvals.size(), signaled_again);
-    for (std::size_t index = first; index < before_.approvals.size(); ++index) approve(before_.approvals[index]);
+  // It may happen twice: nobody knows whether the time before was recorded.
+  void attend_again() {
+    const std::size_t first = finish_ ? 0 : before_.attended.size() - std::min(before_.attended.size(), attended_again);
+    for (std::size_t index = first; index < before_.attended.size(); ++index) attend_to(before_.attended[index]);
   }
 
   void wait_for_everything() const {
-    const auto until = std::chrono::steady_clock::now() + 120s;
+    const auto until = std::chrono::steady_clock::now() + 30s;
     for (EngineStats stats = engine_.stats(); stats.open > 0 || stats.loading; stats = engine_.stats()) {
       if (std::chrono::steady_clock::now() > until) {
-        give_up("not finished after two minutes", std::to_string(stats.open) + " open, " + std::to_string(stats.running) + " running, " +
-                                                      std::to_string(stats.ready) + " ready, " + std::to_string(stats.waiting) +
-                                                      " waiting, " + std::to_string(stats.resident) + " in memory; " + stats.trouble);
+        give_up("not finished after 30 s", std::to_string(stats.open) + " open, " + std::to_string(stats.running) +
+                                               " running, " + std::to_string(stats.ready) + " ready, " +
+                                               std::to_string(stats.waiting) + " waiting, " +
+                                               std::to_string(stats.resident) + " in memory; " + stats.trouble);
       }
       std::this_thread::sleep_for(2ms);
     }
@@ -153,16 +162,18 @@ class Worker {
       accepted_.add(std::to_string(number + index * submitters) + " " + to_string(runs[index]) + "\n");
     }
     for (std::uint64_t index = 0; index < count; ++index) {
-      if (kind_of(number + index * submitters) == Kind::approval) approve(runs[index]);
+      if (needs_attention(number + index * submitters)) attend_to(runs[index]);
     }
   }
 
-  void approve(const RunId& run) {
+  // What the flow waits for: a signal, or its end.
+  void attend_to(const RunId& run) {
     const auto info = engine_.info(run);
     if (!info) return refused(info.error());
     if (!is_open(info->status)) return;
-    const auto sent = engine_.signal(run, signal_name, info->key + " approved");
-    if (!sent && sent.error().code != ErrorCode::invalid) refused(sent.error());  // invalid: it has ended since
+    const auto done = info->name == name_of(Kind::approval) ? engine_.signal(run, signal_name, info->key + " approved")
+                                                            : engine_.cancel(run, "enough");
+    if (!done && done.error().code != ErrorCode::invalid) refused(done.error());  // invalid: it has ended since
   }
 
   static void refused(const Error& error) {
@@ -174,6 +185,7 @@ class Worker {
   Accepted before_;
   AppendedFile accepted_;
   bool finish_;
+  std::uint64_t open_max_;
 };
 
 int run(const char* store, const char* log_path, const char* accepted_path, std::uint64_t seed, bool finish) {
@@ -195,12 +207,12 @@ int run(const char* store, const char* log_path, const char* accepted_path, std:
   if (const auto ready = set_up(engine, log); !ready) give_up("set_up", ready.error().message);
   say("ready");
 
-  Worker worker{engine, accepted_path, finish};
+  Worker worker{engine, accepted_path, finish, random.between(0, 3) == 0 ? open_in_a_flood : open_usually};
   std::vector<std::thread> threads;
   for (std::uint64_t lane = 0; lane < submitters; ++lane) {
     threads.emplace_back([&worker, lane, random = Random{random.next()}] { worker.submit_from(lane, random); });
   }
-  threads.emplace_back([&worker] { worker.signal_again(); });
+  threads.emplace_back([&worker] { worker.attend_again(); });
   if (finish) {
     for (std::thread& thread : threads) thread.join();
     worker.wait_for_everything();
@@ -220,5 +232,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: torture_worker STORE LOG ACCEPTED SEED go|finish\n");
     return 2;
   }
-  return reprise::torture::run(argv[1], argv[2], argv[3], std::strtoull(argv[4], nullptr, 10), std::string_view{argv[5]} == "finish");
+  return reprise::torture::run(argv[1], argv[2], argv[3], std::strtoull(argv[4], nullptr, 10),
+                               std::string_view{argv[5]} == "finish");
 }

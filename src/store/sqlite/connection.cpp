@@ -18,9 +18,12 @@ bool is_refused(int number) { return number == EROFS || number == EACCES || numb
 int flags_of(Access access) {
   const int shared = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   switch (access) {
-    case Access::read: return shared | SQLITE_OPEN_READONLY;
-    case Access::write: return shared | SQLITE_OPEN_READWRITE;
-    case Access::write_or_create: break;
+    case Access::read:
+      return shared | SQLITE_OPEN_READONLY;
+    case Access::write:
+      return shared | SQLITE_OPEN_READWRITE;
+    case Access::write_or_create:
+      break;
   }
   return shared | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 }
@@ -39,7 +42,8 @@ Error error_from_errno(int number, const std::string& path, std::string_view doi
 Result<Connection> Connection::open(const std::string& path, Access access, const std::string& vfs) {
   Connection connection;
   connection.path_ = path;
-  const int code = sqlite3_open_v2(path.c_str(), &connection.database_, flags_of(access), vfs.empty() ? nullptr : vfs.c_str());
+  const int code =
+      sqlite3_open_v2(path.c_str(), &connection.database_, flags_of(access), vfs.empty() ? nullptr : vfs.c_str());
   if (code != SQLITE_OK) return std::unexpected{connection.error("open")};
   sqlite3_busy_timeout(connection.database_, busy_timeout_ms);
   return connection;
@@ -49,18 +53,22 @@ Error Connection::error(std::string_view doing) const {
   const int code = sqlite3_extended_errcode(database_);
   const int system = sqlite3_system_errno(database_);
   switch (code & 0xff) {
-    case SQLITE_FULL: return error_from_errno(ENOSPC, path_, doing);
-    case SQLITE_READONLY: return error_from_errno(EROFS, path_, doing);
+    case SQLITE_FULL:
+      return error_from_errno(ENOSPC, path_, doing);
+    case SQLITE_READONLY:
+      return error_from_errno(EROFS, path_, doing);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return {ErrorCode::store_damaged,
-              sentence(path_, doing, std::string{"the file is damaged or not a store ("} + sqlite3_errmsg(database_) +
-                                         "). Move it away, or put a copy from a backup in its place.")};
+              sentence(path_, doing,
+                       std::string{"the file is damaged or not a store ("} + sqlite3_errmsg(database_) +
+                           "). Move it away, or put a copy from a backup in its place.")};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {ErrorCode::store_unavailable,
               sentence(path_, doing, "another program is writing to it. Close that program and try again.")};
-    default: break;
+    default:
+      break;
   }
   if (code != SQLITE_OK && system != 0 && (is_full(system) || is_refused(system))) {
     return error_from_errno(system, path_, doing);
@@ -70,7 +78,8 @@ Error Connection::error(std::string_view doing) const {
 }
 
 Result<void> Connection::execute(const std::string& sql, std::string_view doing) {
-  if (sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return std::unexpected{error(doing)};
+  if (sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+    return std::unexpected{error(doing)};
   return {};
 }
 

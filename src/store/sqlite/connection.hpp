@@ -34,7 +34,8 @@ class Connection {
   Error error(std::string_view doing) const;
 
   Result<void> execute(const std::string& sql, std::string_view doing);
-  Result<std::int64_t> integer(std::string_view sql, std::string_view doing);  // first column of the first row; 0 if none
+  Result<std::int64_t> integer(std::string_view sql,
+                               std::string_view doing);  // first column of the first row; 0 if none
 
   sqlite3* get() const noexcept { return database_; }
   const std::string& path() const noexcept { return path_; }

@@ -12,7 +12,6 @@ constexpr std::size_t added_max = std::size_t{1} << 16U;  // then it is cheaper 
 
 void DueWindow::add(std::span<const DueCursor> entries) {
   if (entries.empty()) return;
-  const std::scoped_lock lock{added_mutex_};
   if (added_too_many_) return;
   if (added_.size() + entries.size() > added_max) {
     added_too_many_ = true;
@@ -23,12 +22,9 @@ void DueWindow::add(std::span<const DueCursor> entries) {
 }
 
 void DueWindow::catch_up() {
+  if (std::exchange(added_too_many_, false)) valid_ = false;
   std::vector<DueCursor> added;
-  {
-    const std::scoped_lock lock{added_mutex_};
-    if (std::exchange(added_too_many_, false)) valid_ = false;
-    added.swap(added_);
-  }
+  added.swap(added_);
   if (!valid_) return;
   std::erase_if(added, [&](DueCursor entry) { return !(from_ < entry) || to_ < entry; });
   if (added.empty()) return;

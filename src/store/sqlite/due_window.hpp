@@ -2,7 +2,7 @@
 //
 // It holds every entry after `from` up to and including `to` that the lists have; entries that no longer hold are dropped when
 // somebody notices. Bounded: window_entries_max entries of 16 bytes.
-// Thread safety: add() from the writer's thread at any time; everything else while mutex() is held.
+// Thread safety: everything while mutex() is held, by the writer from before its COMMIT until it has added what it parked.
 #pragma once
 
 #include <mutex>
@@ -24,7 +24,7 @@ class DueWindow {
   // After a commit: its parked runs.
   void add(std::span<const DueCursor> entries);
 
-  // Takes in what was added. Call it before the snapshot that is read with: then the snapshot or the next call has the rest.
+  // Takes in what was added, before reading.
   void catch_up();
   void forget();
 
@@ -49,8 +49,7 @@ class DueWindow {
   DueCursor to_;
   std::vector<DueCursor> entries_;
 
-  std::mutex added_mutex_;
-  std::vector<DueCursor> added_;
+  std::vector<DueCursor> added_;  // since the last reading
   bool added_too_many_ = false;
 };
 

@@ -17,15 +17,16 @@ std::string holder_of(int file) {
   std::array<char, 32> text{};
   const ssize_t length = pread(file, text.data(), text.size(), 0);
   std::string digits;
-  for (ssize_t at = 0; at < length && text[static_cast<std::size_t>(at)] >= '0' && text[static_cast<std::size_t>(at)] <= '9'; ++at) {
+  for (ssize_t at = 0;
+       at < length && text[static_cast<std::size_t>(at)] >= '0' && text[static_cast<std::size_t>(at)] <= '9'; ++at) {
     digits += text[static_cast<std::size_t>(at)];
   }
   return digits.empty() ? "another process" : "process " + digits;
 }
 
 Error locked(int file, const std::string& store_path) {
-  return {ErrorCode::store_locked, "Cannot open " + store_path + ": " + holder_of(file) +
-                                       " owns it. Stop that process, or use another store."};
+  return {ErrorCode::store_locked,
+          "Cannot open " + store_path + ": " + holder_of(file) + " owns it. Stop that process, or use another store."};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ constexpr std::size_t readers_kept = 4;
 constexpr const char* cache_kib = "16384";
 
 #define REPRISE_SUMMARY "SELECT run, status, plan, created, ended, due, commit_id, key"
-#define REPRISE_FILTER \
+#define REPRISE_FILTER                                                                                \
   "run < ?1 AND (?2 IS NULL OR status = ?2) AND (?3 = 0 OR ended = 0) AND (?4 IS NULL OR plan = ?4) " \
   "AND created >= ?5 AND created < ?6 ORDER BY run DESC LIMIT ?7"
 
@@ -36,7 +36,9 @@ StoredRun run_of(const Rows& row) {
 }
 
 std::int64_t limit_of(std::size_t limit) { return static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX)); }
-std::int64_t number_of(std::uint64_t number) { return static_cast<std::int64_t>(std::min<std::uint64_t>(number, INT64_MAX)); }
+std::int64_t number_of(std::uint64_t number) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(number, INT64_MAX));
+}
 
 }  // namespace
 
@@ -62,7 +64,8 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path, const std:
   reader->connection_ = std::move(*connection);
   sqlite3_db_config(reader->connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   const std::string settings = std::string{"PRAGMA wal_autocheckpoint = 0; PRAGMA query_only = ON;"} +
-                               "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_size = -" + cache_kib;
+                               "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_size = -" +
+                               cache_kib;
   if (auto set = reader->connection_.execute(settings, "open"); !set) return std::unexpected{set.error()};
   if (auto prepared = reader->prepare(); !prepared) return std::unexpected{prepared.error()};
   return reader;
@@ -86,8 +89,8 @@ Result<void> Reader::prepare() {
       {&find_any_, REPRISE_SUMMARY " FROM runs NOT INDEXED WHERE " REPRISE_FILTER},
       {&find_by_status_, REPRISE_SUMMARY
        " FROM runs INDEXED BY runs_by_status WHERE status <> 0 AND status <> 2 AND status = ?2 AND " REPRISE_FILTER},
-      {&find_unparked_, REPRISE_SUMMARY
-       " FROM runs INDEXED BY runs_open WHERE ended = 0 AND due = 0 AND " REPRISE_FILTER},
+      {&find_unparked_,
+       REPRISE_SUMMARY " FROM runs INDEXED BY runs_open WHERE ended = 0 AND due = 0 AND " REPRISE_FILTER},
       {&first_due_slot_, "SELECT min(slot) FROM due_lists WHERE slot >= ?"},
       {&due_lists_, "SELECT runs FROM due_lists WHERE slot BETWEEN ? AND ?"},
       {&ended_lists_, "SELECT commit_id, runs FROM ended_lists ORDER BY slot"},
@@ -301,7 +304,8 @@ Result<std::vector<StoredPlan>> Reader::read_plans() {
   std::vector<StoredPlan> plans;
   Rows rows = plans_();
   while (rows.next()) {
-    plans.push_back({static_cast<std::uint32_t>(rows.integer(0)), std::string{rows.bytes(1)}, std::string{rows.bytes(2)}});
+    plans.push_back(
+        {static_cast<std::uint32_t>(rows.integer(0)), std::string{rows.bytes(1)}, std::string{rows.bytes(2)}});
   }
   if (rows.failed()) return failure();
   return plans;

@@ -42,7 +42,9 @@ Error refusal(ErrorCode code, const Connection& connection, std::string_view why
 Result<void> run_step(Connection& connection, SchemaStep step, std::int64_t version) {
   if (auto begun = connection.execute("BEGIN IMMEDIATE", "set up"); !begun) return begun;
   auto done = step(connection);
-  if (done) done = connection.execute("UPDATE meta SET value = " + std::to_string(version) + " WHERE key = 'version'", "set up");
+  if (done)
+    done =
+        connection.execute("UPDATE meta SET value = " + std::to_string(version) + " WHERE key = 'version'", "set up");
   if (done) done = connection.execute("COMMIT", "set up");
   if (!done) sqlite3_exec(connection.get(), "ROLLBACK", nullptr, nullptr, nullptr);
   return done;
@@ -66,8 +68,9 @@ Result<std::int64_t> schema_version(Connection& connection, std::int64_t known) 
   if (!version) return version;
   if (*version > known) {
     return std::unexpected{refusal(ErrorCode::store_newer, connection,
-                                   "its format is version " + std::to_string(*version) + ", and this program knows up to " +
-                                       std::to_string(known) + ". Use the newer program that wrote it.")};
+                                   "its format is version " + std::to_string(*version) +
+                                       ", and this program knows up to " + std::to_string(known) +
+                                       ". Use the newer program that wrote it.")};
   }
   if (*version < 1) {
     return std::unexpected{refusal(ErrorCode::store_damaged, connection,

@@ -94,9 +94,9 @@ class SqliteStore final : public Store {
   WriterSettings settings_;
   OwnerLock lock_;
   std::uint64_t secret_;
-  std::uint64_t known_commit_;      // the last one whose append() succeeded
-  bool failed_ = false;             // an append did, and nobody knows how far it came
-  bool open_ = true;                // reopen() has not failed
+  std::uint64_t known_commit_;  // the last one whose append() succeeded
+  bool failed_ = false;         // an append did, and nobody knows how far it came
+  bool open_ = true;            // reopen() has not failed
   std::optional<Writer> writer_;
   ReaderPool readers_;  // after the writer, so that they close first: only its connection may checkpoint
   DueWindow window_;
@@ -104,10 +104,9 @@ class SqliteStore final : public Store {
 
 Result<void> SqliteStore::append(const Commit& commit) {
   if (failed_ || !writer_) return std::unexpected{closed()};
-  auto appended = writer_->append(commit);
+  auto appended = writer_->append(commit, window_);
   if (appended) {
     known_commit_ = commit.id;
-    window_.add(writer_->parked());
   } else if (appended.error().code != ErrorCode::invalid) {
     failed_ = true;
   }

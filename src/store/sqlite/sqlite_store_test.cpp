@@ -211,7 +211,9 @@ TEST_F(SqliteStore, a_damaged_page_is_found_by_whoever_reads_it) {
   EXPECT_EQ((*store)->read_due(INT64_MAX, {}, 5000).error().code, ErrorCode::store_damaged);
 }
 
-Result<void> add_table(sqlite::Connection& connection) { return connection.execute("CREATE TABLE extra (x)", "set up"); }
+Result<void> add_table(sqlite::Connection& connection) {
+  return connection.execute("CREATE TABLE extra (x)", "set up");
+}
 Result<void> fail_halfway(sqlite::Connection& connection) {
   if (auto added = connection.execute("CREATE TABLE half (x)", "set up"); !added) return added;
   return connection.execute("CREATE TABLE half (x)", "set up");
@@ -219,8 +221,7 @@ Result<void> fail_halfway(sqlite::Connection& connection) {
 
 TEST_F(SqliteStore, older_files_are_migrated_step_by_step) {
   fill(100);
-  const sqlite::SchemaStep steps[] = {sqlite::schema_steps()[0], add_table,
-                                      [](sqlite::Connection& connection) {
+  const sqlite::SchemaStep steps[] = {sqlite::schema_steps()[0], add_table, [](sqlite::Connection& connection) {
                                         return connection.execute("INSERT INTO extra SELECT run FROM runs", "set up");
                                       }};
   {
@@ -329,7 +330,9 @@ TEST_F(SqliteStore, a_long_journal_is_cut_in_parts_but_not_for_readers) {
     ASSERT_TRUE((*store)->append(commit));
   }
   std::size_t frames = 0;
-  const auto count = [&] { return (*store)->read_journal([&](std::uint64_t, std::string_view) { return ++frames > 0; }); };
+  const auto count = [&] {
+    return (*store)->read_journal([&](std::uint64_t, std::string_view) { return ++frames > 0; });
+  };
   commit.clear();
   commit.id = 201;
   commit.cut = 200;
@@ -359,7 +362,8 @@ TEST_F(SqliteStore, nothing_is_left_of_runs_that_are_removed) {
       image.events = commit.put("events");
       commit.images.push_back(image);
       commit.keys.push_back({image.key, run});
-      commit.payloads.push_back({commit.put(std::string(32, static_cast<char>('a' + run % 20))), commit.put("body"), run});
+      commit.payloads.push_back(
+          {commit.put(std::string(32, static_cast<char>('a' + run % 20))), commit.put("body"), run});
     }
     ASSERT_TRUE((*store)->append(commit));
   };

@@ -65,8 +65,8 @@ class Statement {
 
   bool prepare(sqlite3* database, std::string_view sql) {
     sqlite3_finalize(std::exchange(statement_, nullptr));
-    return sqlite3_prepare_v3(database, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement_,
-                              nullptr) == SQLITE_OK;
+    return sqlite3_prepare_v3(database, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                              &statement_, nullptr) == SQLITE_OK;
   }
 
   template <class... Values>

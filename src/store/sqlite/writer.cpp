@@ -48,7 +48,8 @@ Result<Writer> Writer::open(const WriterSettings& settings, Access access) {
   if (auto version = schema_version(opened, static_cast<std::int64_t>(settings.steps.size())); !version) {
     return std::unexpected{version.error()};
   }
-  if (auto set = opened.execute(settings_sql(settings.checkpoint_pages), "set up"); !set) return std::unexpected{set.error()};
+  if (auto set = opened.execute(settings_sql(settings.checkpoint_pages), "set up"); !set)
+    return std::unexpected{set.error()};
   sqlite3_db_config(opened.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
   if (auto migrated = migrate(opened, settings.steps); !migrated) return std::unexpected{migrated.error()};
   // Something that must be written, so that a file that only can be read, or a disk that still is full, is noticed here.
@@ -75,9 +76,10 @@ Result<void> Writer::load() {
   const auto last = connection_.integer("SELECT max(commit_id) FROM frames", "open");
   if (!last) return std::unexpected{last.error()};
   if (static_cast<std::uint64_t>(*last) > saved_.last_commit) {
-    return std::unexpected{Error{ErrorCode::store_damaged, "Cannot open " + connection_.path() +
-                                                               ": its journal is longer than it says. Put a copy from a "
-                                                               "backup in its place."}};
+    return std::unexpected{
+        Error{ErrorCode::store_damaged, "Cannot open " + connection_.path() +
+                                            ": its journal is longer than it says. Put a copy from a "
+                                            "backup in its place."}};
   }
   return {};
 }
@@ -132,10 +134,19 @@ Result<void> Writer::set_secret(std::uint64_t secret) {
   return {};
 }
 
-Result<void> Writer::append(const Commit& commit) {
+// A run that goes from one due time to another must be seen at one of them by every reader: so none reads in between.
+bool Writer::finish(DueWindow& window) {
+  if (parked_.empty()) return commit_.run();
+  const std::scoped_lock lock{window.mutex()};
+  if (!commit_.run()) return false;
+  window.add(parked_);
+  return true;
+}
+
+Result<void> Writer::append(const Commit& commit, DueWindow& window) {
   if (auto checked = check(commit, saved_.last_commit); !checked) return checked;
   if (!begin_.run()) return std::unexpected{connection_.error("write to")};
-  if (write(commit) && commit_.run()) {
+  if (write(commit) && finish(window)) {
     saved_ = current_;
     first_frame_ = next_first_frame_;
     return {};
@@ -145,7 +156,8 @@ Result<void> Writer::append(const Commit& commit) {
     error = {ErrorCode::invalid, "Commit " + std::to_string(commit.id) +
                                      " is wrong: an image brings events that the run's history has already."};
   }
-  if (sqlite3_get_autocommit(connection_.get()) == 0) (void)rollback_.run();  // SQLite has done it itself after some errors
+  if (sqlite3_get_autocommit(connection_.get()) == 0)
+    (void)rollback_.run();  // SQLite has done it itself after some errors
   due_front_ = {};
   ended_front_ = {};
   return std::unexpected{std::move(error)};
@@ -183,8 +195,8 @@ bool Writer::write_parts(const Commit& commit) {
     if (!insert_payload_.run(Blob{commit.at(payload.hash)}, Blob{commit.at(payload.body)})) return false;
     if (!insert_payload_ref_.run(payload.run, Blob{commit.at(payload.hash)})) return false;
   }
-  return std::ranges::all_of(
-      commit.keys, [&](const NewKey& key) { return insert_key_.run(Text{commit.at(key.key)}, key.run); });
+  return std::ranges::all_of(commit.keys,
+                             [&](const NewKey& key) { return insert_key_.run(Text{commit.at(key.key)}, key.run); });
 }
 
 bool Writer::write_image(const Commit& commit, const Image& image) {
@@ -329,10 +341,9 @@ bool Writer::clear_due_lists(std::size_t entries) {
 }
 
 bool Writer::clear_ended_lists(std::size_t entries) {
-  return clear_lists(first_ended_list_, delete_ended_list_, ended_front_, entries,
-                     [](DueCursor, const Rows& run, std::int64_t commit) {
-                       return run.integer(0) > 0 && run.integer(2) == commit;
-                     });
+  return clear_lists(
+      first_ended_list_, delete_ended_list_, ended_front_, entries,
+      [](DueCursor, const Rows& run, std::int64_t commit) { return run.integer(0) > 0 && run.integer(2) == commit; });
 }
 
 }  // namespace reprise::store::sqlite

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/due_window.hpp"
 #include "store/sqlite/run_list.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/store.hpp"
@@ -22,7 +23,7 @@ inline constexpr Time due_span_mask = (Time{1} << 38U) - 1;
 
 struct WriterSettings {
   std::string path;
-  std::string vfs;                    // SQLite's own when empty
+  std::string vfs;                     // SQLite's own when empty
   std::uint32_t checkpoint_pages = 0;  // how long the WAL grows before its pages are copied into the file
   std::span<const SchemaStep> steps;
 };
@@ -41,10 +42,7 @@ class Writer {
   static Result<Writer> open(const WriterSettings& settings, Access access);
 
   // All or nothing. After any error but `invalid` this writer is of no more use.
-  Result<void> append(const Commit& commit);
-
-  // The parked runs of the last commit, in order of (due, run).
-  const std::vector<DueCursor>& parked() const noexcept { return parked_; }
+  Result<void> append(const Commit& commit, DueWindow& window);
 
   const Counters& counters() const noexcept { return saved_; }
   Result<std::uint64_t> secret();
@@ -62,6 +60,7 @@ class Writer {
 
   // Each is true when it worked; if not, the connection has the error.
   bool write(const Commit& commit);
+  bool finish(DueWindow& window);
   bool write_parts(const Commit& commit);
   bool write_image(const Commit& commit, const Image& image);
   bool update_run(const Commit& commit, const Image& image);
@@ -76,8 +75,8 @@ class Writer {
   bool clear_lists(Statement& first, Statement& erase, Front& front, std::size_t entries, const Holds& holds);
 
   Connection connection_;
-  Counters saved_;    // what is committed
-  Counters current_;  // what the transaction in progress will make of it
+  Counters saved_;                 // what is committed
+  Counters current_;               // what the transaction in progress will make of it
   std::uint64_t first_frame_ = 0;  // no frame is older
   std::uint64_t next_first_frame_ = 0;
   std::vector<DueCursor> parked_;

@@ -1,0 +1,553 @@
+// The state machine under random plans, inputs, clocks and restarts: what must hold whatever happens.
+//
+// After every input: the events replayed give the same bytes, twice; bytes survive being stored; counts and limits hold. At the end:
+// the recorded story is a possible one, nothing began before its time, and every run can be brought to its end.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/core.hpp"
+#include "support/core_driver.hpp"
+
+namespace reprise::core {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace testing_support;
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : random_{seed} {}
+  std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(random_.between(0, end - 1)); }
+  bool one_in(std::uint32_t chances) { return below(chances) == 0; }
+  template <class T>
+  const T& any_of(const std::vector<T>& values) {
+    return values[below(static_cast<std::uint32_t>(values.size()))];
+  }
+
+ private:
+  Random random_;
+};
+
+// ---- random plans ----------------------------------------
+
+Policy any_policy(Dice& dice) {
+  Policy policy;
+  policy.max_attempts = 1 + dice.below(4);
+  policy.backoff = static_cast<Backoff>(dice.below(6));
+  policy.delays = {0s, 1s, 5s};
+  policy.initial = dice.any_of<Duration>({0s, 1ms, 1s, 20s});
+  policy.jitter = static_cast<Jitter>(dice.below(4));
+  if (dice.one_in(4)) policy.max_elapsed = dice.any_of<Duration>({0s, 1s, 30s});
+  if (dice.one_in(2)) policy.elapsed_from = ElapsedFrom::first_start;
+  if (dice.one_in(5)) policy.retry_budget = 3s;
+  policy.stops_on_class = !dice.one_in(3);
+  return policy;
+}
+
+StepPlan any_step(Dice& dice, std::uint32_t index) {
+  std::set<std::uint32_t> needed;
+  for (std::uint32_t count = index > 0 ? dice.below(3) : 0; count > 0; --count) needed.insert(dice.below(index));
+  const std::vector<std::uint32_t> needs{needed.begin(), needed.end()};
+  const std::string name = "step " + std::to_string(index);
+  StepPlan step;
+  switch (index == 0 ? 9 : dice.below(10)) {
+    case 0: step = wait_step(name, dice.any_of<Duration>({0s, 1s, 1min}), needs); break;
+    case 1: step = signal_step(name, dice.one_in(2) ? "x" : "y", dice.any_of<Duration>({0s, 10s, 1min}), needs); break;
+    case 2:
+      step = call(name, needs, any_policy(dice));
+      step.for_each = !needs.empty();
+      step.list_step = needs.empty() ? 0 : dice.any_of(needs);
+      break;
+    default: step = call(name, needs, any_policy(dice));
+  }
+  if (step.verb == Verb::call) step.handler = dice.one_in(3) ? "scarce" : "work";
+  step.max_parallel = dice.below(3);
+  step.on_failure = static_cast<OnFailure>(dice.below(5));
+  step.tolerate = dice.one_in(3) ? dice.below(3) : step.on_failure == OnFailure::dead_letter ? UINT32_MAX : 0;
+  step.revisit = needs.empty() || dice.one_in(2) ? index : dice.any_of(needs);
+  step.max_visits = 1 + dice.below(3);
+  step.breaker_limit = dice.below(4);
+  step.breaker_classes = 0b1011;
+  return step;
+}
+
+Plan any_plan(Dice& dice) {
+  Plan plan;
+  plan.name = "flow";
+  const std::uint32_t steps = 1 + dice.below(6);
+  for (std::uint32_t index = 0; index < steps; ++index) plan.steps.push_back(any_step(dice, index));
+  if (dice.one_in(3)) plan.deadline = Duration{1min}.count();
+  plan.max_parallel = dice.below(3);
+  return plan;
+}
+
+Failure any_failure(Dice& dice) {
+  Failure failure{.type = dice.one_in(2) ? "TimeoutError" : "ValueError", .message = dice.one_in(2) ? "this" : "that"};
+  if (dice.one_in(3)) failure.failure_class = static_cast<FailureClass>(dice.below(dice.one_in(4) ? 6 : 5));
+  if (dice.one_in(8)) failure.permanent = true;
+  if (dice.one_in(8)) failure.retry_after = 7s;
+  return failure;
+}
+
+std::string description_of(const core::Run& run) {
+  std::string text = "run " + std::to_string(run.number) + ", max_parallel " + std::to_string(run.plan->plan->max_parallel);
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    const StepState& state = run.steps[step];
+    const StepPlan& plan = run.step_plan(step);
+    text += "\n  step " + std::to_string(step) + (plan.verb == Verb::call ? " call" : plan.verb == Verb::wait ? " wait" : " signal");
+    text += plan.for_each ? " each of " + std::to_string(plan.list_step) : "";
+    for (const std::uint32_t need : plan.needs) text += " needs " + std::to_string(need);
+    text += ", on_failure " + std::to_string(static_cast<int>(plan.on_failure)) + " tolerate " + std::to_string(plan.tolerate);
+    text += ": status " + std::to_string(static_cast<int>(state.status)) + " items";
+    for (std::uint32_t index = 0; index < state.items; ++index) {
+      const Item* const item = state.touched(index);
+      text += " " + (item == nullptr ? "-" : std::to_string(static_cast<int>(item->status)));
+    }
+  }
+  text += "\n ";
+  for (const Recorded& event : events_of(run)) {
+    text += " " + std::string{name_of(event.type())} + "(" + std::to_string(event.record.step) + "." + std::to_string(event.record.item) + ")";
+  }
+  return text;
+}
+
+// ---- the world ----------------------------------------
+
+constexpr std::uint32_t scarce_limit = 2;
+
+class World {
+ public:
+  explicit World(std::uint64_t seed) : dice{seed}, driver{seed} {
+    driver.open("scarce", scarce_limit);
+    for (std::uint32_t count = 1 + dice.below(3); count > 0; --count) driver.add(any_plan(dice));
+  }
+
+  void one_input() {
+    switch (dice.below(16)) {
+      case 0: submit(); break;
+      case 1:
+      case 2: driver.now += Duration{dice.any_of<Duration>({0s, 1ns, 1ms, 1s, 5s, 1min})}.count(); break;
+      case 3: operate(); break;
+      case 4: late_result(); break;
+      case 5:
+        if (dice.one_in(20)) driver.now -= Duration{dice.any_of<Duration>({1ns, 1s, 1min})}.count();
+        break;
+      case 6:
+        if (dice.one_in(10)) new_process();
+        break;
+      case 7:
+      case 8: prepare(); break;
+      case 9: fire(); break;
+      default: end_attempt();
+    }
+    dispatch();
+  }
+
+  // Whatever state the runs are in: with patience, successes, signals and resumes they end.
+  void drain() {
+    for (int round = 0; round < 400 && open() > 0; ++round) {
+      for (core::Run* run : runs()) {
+        if (!run->live) driver.core.adopt(*run, driver.now);
+        if (run->paused_at != 0 && !run->has_ended()) {
+          EXPECT_TRUE(driver.core.resume(*run, driver.now));
+        }
+        for (const char* const name : {"x", "y"}) {
+          const bool was_open = !run->has_ended();
+          EXPECT_EQ(driver.core.signal(*run, name, {}, driver.now).has_value(), was_open);
+        }
+      }
+      while (!prepares_.empty()) prepare();
+      while (driver.core.due(driver.now, 1000)) {
+      }
+      dispatch();
+      for (const AttemptId& id : std::exchange(running_, {})) driver.core.succeeded(id, {}, driver.now);
+      check();
+      driver.now += Duration{30s}.count();
+    }
+    for (const core::Run* run : runs()) EXPECT_TRUE(run->has_ended()) << description_of(*run);
+    EXPECT_EQ(driver.core.counters().running, 0U);
+    EXPECT_EQ(driver.core.timers(), 0U);
+  }
+
+  void check() {
+    std::uint32_t scarce = 0;
+    std::uint64_t running = 0;
+    for (const core::Run* run : runs()) {
+      check_bytes(*run);
+      std::uint32_t in_run = 0;
+      for (std::uint32_t step = 0; step < run->step_count(); ++step) {
+        check_step(*run, step);
+        in_run += run->steps[step].running;
+        if (run->step_plan(step).handler == "scarce") scarce += run->steps[step].running;
+      }
+      const std::uint32_t limit = run->plan->plan->max_parallel;
+      EXPECT_TRUE(limit == 0 || in_run <= limit);
+      if (run->live) {
+        EXPECT_EQ(in_run, run->running);
+      }
+      if (run->has_ended()) {
+        EXPECT_EQ(in_run, 0U);
+      }
+      running += in_run;
+    }
+    EXPECT_LE(scarce, scarce_limit);
+    EXPECT_EQ(driver.core.counters().running, running);
+  }
+
+  void check_stories() {
+    for (const core::Run* run : runs()) {
+      std::vector<Recorded> story = archive_[run->number];
+      for (Recorded& event : events_of(*run)) story.push_back(std::move(event));
+      check_story(*run, story);
+    }
+  }
+
+  std::vector<core::Run*> runs() const {
+    std::vector<core::Run*> all;
+    driver.core.for_each_run([&](core::Run& run) { all.push_back(&run); });
+    return all;
+  }
+
+ private:
+  std::size_t open() const {
+    const std::vector<core::Run*> all = runs();
+    return static_cast<std::size_t>(std::ranges::count_if(all, [](const core::Run* run) { return !run->has_ended(); }));
+  }
+
+  void submit() {
+    if (driver.next_run > 6) return;
+    const NumberedPlan* const plan = driver.core.plan(dice.below(static_cast<std::uint32_t>(driver.plans.size())));
+    driver.submit(plan, {.items = dice.one_in(2) ? 1 + dice.below(4) : 0,
+                                        .delay = dice.any_of<Duration>({0s, 0s, 1s, 1min}),
+                                        .priority = static_cast<std::uint8_t>(dice.below(10)),
+                                        .asleep = dice.one_in(10)});
+  }
+
+  void operate() {
+    const std::vector<core::Run*> all = runs();
+    if (all.empty()) return;
+    core::Run& run = *dice.any_of(all);
+    if (!run.live) driver.core.adopt(run, driver.now);
+    const std::string before = state_of(run);
+    Core::Answer answer;
+    switch (dice.below(6)) {
+      case 0: answer = driver.core.cancel(run, "why", driver.now); break;
+      case 1: answer = driver.core.pause(run, driver.now); break;
+      case 2:
+      case 3: answer = driver.core.resume(run, driver.now); break;
+      case 4: answer = driver.core.signal(run, dice.one_in(2) ? "x" : "y", {"payload", 7, false}, driver.now); break;
+      case 5: answer = driver.core.retry_failed(run, driver.now); break;
+    }
+    if (!answer) {
+      EXPECT_EQ(state_of(run), before) << "it was refused and has changed something";
+    }
+  }
+
+  void fire() {
+    const std::size_t limit = 1 + dice.below(5);
+    while (driver.core.due(driver.now, limit)) {
+    }
+  }
+
+  void dispatch() {
+    for (core::Prepare& prepare : driver.core.effects().prepares) prepares_.push_back(std::move(prepare));
+    driver.core.effects().prepares.clear();
+    const std::size_t room = dice.below(5);
+    driver.core.dispatch([&](std::uint32_t) { return room; }, 4096, driver.now);
+    EXPECT_LE(driver.core.effects().starts.size(), room);
+    for (const Start& start : driver.core.effects().starts) running_.push_back(start.id);
+    driver.core.effects().starts.clear();
+  }
+
+  AttemptId take_running() {
+    const std::size_t at = dice.below(static_cast<std::uint32_t>(running_.size()));
+    const AttemptId id = running_[at];
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(at));
+    over_.push_back(id);
+    return id;
+  }
+
+  void end_attempt() {
+    if (running_.empty()) return;
+    const AttemptId id = take_running();
+    switch (dice.below(8)) {
+      case 0:
+        if (driver.core.interrupted(id, driver.now)) ++interruptions_[{id.run, id.step, id.item}];
+        break;
+      case 1:
+        driver.core.progressed(id, "on the way", driver.now);
+        running_.push_back(id);
+        over_.pop_back();
+        break;
+      case 2:
+      case 3:
+      case 4: driver.core.succeeded(id, {"output", 6, false}, driver.now); break;
+      default: driver.core.failed(id, any_failure(dice), driver.now);
+    }
+  }
+
+  void late_result() {
+    if (over_.empty()) return;
+    const AttemptId id = dice.any_of(over_);
+    const core::Run* const run = driver.core.find(id.run);
+    const std::string before = state_of(*run);
+    const std::uint64_t late = driver.core.counters().late;
+    if (dice.one_in(2)) {
+      EXPECT_FALSE(driver.core.succeeded(id, {"late", 4, false}, driver.now));
+    } else {
+      EXPECT_FALSE(driver.core.failed(id, any_failure(dice), driver.now));
+    }
+    EXPECT_EQ(state_of(*run), before);
+    EXPECT_EQ(driver.core.counters().late, late + 1);
+  }
+
+  void prepare() {
+    if (prepares_.empty()) return;
+    const core::Prepare asked = prepares_.front();
+    prepares_.erase(prepares_.begin());
+    if (dice.one_in(6)) {
+      driver.core.prepare_failed(asked.run, asked.step, any_failure(dice), driver.now);
+    } else {
+      driver.core.prepared(asked.run, asked.step, dice.below(5), driver.now);
+    }
+  }
+
+  // Everything that was only in memory is gone: attempts, questions, places in queues.
+  void new_process() {
+    const std::vector<core::Run*> before = runs();
+    if (before.empty()) return;
+    for (const core::Run* run : before) {
+      for (Recorded& event : events_of(*run)) archive_[run->number].push_back(std::move(event));
+      images_[run->number] = state_of(*run);
+    }
+    core::Run& last = driver.reload(*before.back());
+    driver.core.adopt(last, driver.now);
+    driver.open("scarce", scarce_limit);
+    for (const AttemptId& id : std::exchange(running_, {})) over_.push_back(id);
+    prepares_.clear();
+  }
+
+  // The image, if there is one, and the events since then.
+  std::string replayed(const core::Run& run) const {
+    Core other{start_of_time, 99};
+    for (std::uint32_t number = 0; number < driver.plans.size(); ++number) other.add_plan(number, driver.plans[number]);
+    core::Run& copy = other.add(run.number);
+    if (const auto image = images_.find(run.number); image != images_.end()) {
+      EXPECT_TRUE(decode_state(image->second, [&](std::uint32_t number) { return other.plan(number); }, copy));
+    }
+    if (!run.events.empty()) {
+      EXPECT_TRUE(other.replay(copy, run.events, run.events_first));
+    }
+    return state_of(copy);
+  }
+
+  void check_bytes(const core::Run& run) {
+    if (checked_[run.number] == run.sequence) return;
+    checked_[run.number] = run.sequence;
+    const std::string state = state_of(run);
+    EXPECT_EQ(replayed(run), state);
+    EXPECT_EQ(replayed(run), state);
+    core::Run copy;
+    ASSERT_TRUE(decode_state(state, [&](std::uint32_t number) { return driver.core.plan(number); }, copy));
+    EXPECT_EQ(state_of(copy), state);
+    EXPECT_EQ(copy.open_steps, run.open_steps);
+  }
+
+  void check_step(const core::Run& run, std::uint32_t step) {
+    const StepPlan& plan = run.step_plan(step);
+    const StepState& state = run.steps[step];
+    EXPECT_TRUE(plan.max_parallel == 0 || state.running <= plan.max_parallel);
+    EXPECT_LE(state.visits, plan.max_visits);
+    std::uint32_t running = 0, succeeded = 0, failed = 0, canceled = 0;
+    for (std::uint32_t index = 0; index < state.items; ++index) {
+      const Item* const item = state.touched(index);
+      if (item == nullptr) continue;
+      running += item->status == ItemStatus::running ? 1 : 0;
+      succeeded += item->status == ItemStatus::succeeded ? 1 : 0;
+      failed += item->status == ItemStatus::failed ? 1 : 0;
+      canceled += item->status == ItemStatus::canceled ? 1 : 0;
+      const auto interrupted = interruptions_.find({run.number, step, index});
+      const std::uint64_t extra = interrupted == interruptions_.end() ? 0 : interrupted->second;
+      EXPECT_LE(item->attempt, *plan.policy.max_attempts + extra);
+    }
+    EXPECT_EQ(std::tuple(running, succeeded, failed, canceled),
+              std::tuple(state.running, state.succeeded, state.failed, state.canceled));
+  }
+
+  // An independent reading of the recorded events.
+  void check_story(const core::Run& run, const std::vector<Recorded>& story) const;
+
+ public:
+  Dice dice;
+  CoreDriver driver;
+
+ private:
+  std::vector<AttemptId> running_;
+  std::vector<AttemptId> over_;
+  std::vector<core::Prepare> prepares_;
+  std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, std::uint64_t> interruptions_;
+  std::map<std::uint64_t, std::string> images_;
+  std::map<std::uint64_t, std::vector<Recorded>> archive_;
+  std::map<std::uint64_t, std::uint32_t> checked_;
+};
+
+void World::check_story(const core::Run& run, const std::vector<Recorded>& story) const {
+  struct Told {
+    std::optional<Time> waits_from = {};  // in time without pauses
+    std::int64_t delay = 0;
+    bool is_running = false;
+    bool has_succeeded = false;
+    bool has_failed = false;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Told> items;
+  Time last = 0;
+  Time paused_at = 0;
+  std::int64_t paused = 0;
+  bool ended = false, cancelled = false;
+  std::uint64_t sequence = 0;
+  Time created = 0;
+  std::int64_t delay = 0;
+  for (const Recorded& event : story) {
+    const event::Record& record = event.record;
+    SCOPED_TRACE("run " + std::to_string(run.number) + ", event " + std::to_string(record.sequence));
+    EXPECT_EQ(record.sequence, ++sequence);
+    EXPECT_GE(record.time, last);
+    last = record.time;
+    if (ended) {
+      EXPECT_EQ(record.type, EventType::reopened);
+    }
+    const Time counted = record.time - paused;  // pauses that are over
+    Told& told = items[{record.step, record.item}];
+    switch (record.type) {
+      case EventType::submitted:
+        created = record.time;
+        delay = record.due == 0 ? 0 : record.due - record.time;
+        break;
+      case EventType::started:
+        EXPECT_EQ(paused_at, 0) << "started in a pause";
+        EXPECT_FALSE(cancelled);
+        EXPECT_FALSE(told.is_running);
+        EXPECT_FALSE(told.has_succeeded || told.has_failed);
+        EXPECT_GE(counted - created, delay) << "before its delay was over";
+        if (told.waits_from) {
+          EXPECT_GE(counted - *told.waits_from, told.delay) << "before its wait was over";
+        }
+        told = {.is_running = true};
+        break;
+      case EventType::completed:
+        if (run.step_plan(record.step).verb == Verb::wait) {
+          EXPECT_GE(counted - created, delay + run.step_plan(record.step).wait);
+        }
+        EXPECT_FALSE(told.has_succeeded || told.has_failed);
+        told = {.has_succeeded = true};
+        break;
+      case EventType::failed: told = {.has_failed = !record.will_retry && record.reason != StopReason::canceled}; break;
+      case EventType::retrying:
+        // A wait that begins during a pause begins when the pause is over.
+        told.waits_from = paused_at != 0 ? paused_at - paused : counted;
+        told.delay = record.delay;
+        EXPECT_GE(record.delay, record.delay_min);
+        EXPECT_LE(record.delay, std::max(record.delay_max, record.delay_min));
+        break;
+      case EventType::interrupted: told = {}; break;
+      case EventType::paused: paused_at = record.time; break;
+      case EventType::resumed:
+        paused += record.time - paused_at;
+        paused_at = 0;
+        break;
+      case EventType::cancel_requested:
+        cancelled = true;
+        paused_at = 0;
+        break;
+      case EventType::revisited:
+        for (const std::uint32_t step : steps_from(*run.plan->plan, record.step)) {
+          std::erase_if(items, [&](const auto& entry) { return entry.first.first == step; });
+        }
+        break;
+      case EventType::reopened:
+        EXPECT_TRUE(ended);
+        ended = cancelled = false;
+        paused_at = 0;
+        std::erase_if(items, [](const auto& entry) { return !entry.second.has_succeeded; });
+        break;
+      case EventType::ended: ended = true; break;
+      default: break;
+    }
+  }
+}
+
+// ---- what must hold ----------------------------------------
+
+RC_GTEST_PROP(CoreProperties, hold_after_every_input, ()) {
+  const auto seed = *rc::gen::noShrink(rc::gen::arbitrary<std::uint64_t>());
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  World world{seed};
+  for (int inputs = 0; inputs < 150 && !::testing::Test::HasFailure(); ++inputs) {
+    world.one_input();
+    world.check();
+  }
+  if (!::testing::Test::HasFailure()) world.drain();
+  world.check_stories();
+  RC_ASSERT(!::testing::Test::HasFailure());
+}
+
+RC_GTEST_PROP(CoreProperties, the_same_inputs_give_the_same_bytes, ()) {
+  const auto seed = *rc::gen::noShrink(rc::gen::arbitrary<std::uint64_t>());
+  World left{seed};
+  World right{seed};
+  for (int inputs = 0; inputs < 150; ++inputs) {
+    left.one_input();
+    right.one_input();
+  }
+  const std::vector<core::Run*> runs = left.runs();
+  RC_ASSERT(runs.size() == right.runs().size());
+  for (const core::Run* run : runs) RC_ASSERT(state_of(*run) == state_of(*right.driver.core.find(run->number)));
+}
+
+// Damaged bytes are refused or read as some state, and never crash.
+void read_damaged(const std::string& bytes, const Core& core) {
+  core::Run run;
+  if (!decode_state(bytes, [&](std::uint32_t number) { return core.plan(number); }, run)) return;
+  const std::string again = state_of(run);
+  RC_ASSERT(!again.empty());
+  outcome_of(run);
+  bytes_of(run);
+}
+
+RC_GTEST_PROP(CoreState, damaged_bytes_do_no_harm, ()) {
+  const auto seed = *rc::gen::noShrink(rc::gen::arbitrary<std::uint64_t>());
+  World world{seed};
+  for (int inputs = 0; inputs < 60; ++inputs) world.one_input();
+  for (const core::Run* run : world.runs()) {
+    const std::string whole = state_of(*run);
+    for (std::size_t size = 0; size < whole.size(); ++size) read_damaged(whole.substr(0, size), world.driver.core);
+    for (int damage = 0; damage < 50; ++damage) {
+      std::string bytes = whole;
+      for (std::uint32_t count = 1 + world.dice.below(3); count > 0; --count) {
+        bytes[world.dice.below(static_cast<std::uint32_t>(bytes.size()))] = static_cast<char>(world.dice.below(256));
+      }
+      read_damaged(bytes, world.driver.core);
+    }
+  }
+}
+
+RC_GTEST_PROP(CoreState, arbitrary_bytes_do_no_harm, (const std::string& tail)) {
+  World world{1};
+  read_damaged(tail, world.driver.core);
+  read_damaged(std::string{"\x01\x02\x00", 3} + tail, world.driver.core);
+}
+
+TEST(CoreState, a_newer_version_is_refused) {
+  CoreDriver driver;
+  std::string bytes = state_of(driver.submit(task(policy::standard)));
+  bytes[0] = 2;
+  core::Run run;
+  EXPECT_FALSE(decode_state(bytes, [&](std::uint32_t number) { return driver.core.plan(number); }, run));
+}
+
+}  // namespace
+}  // namespace reprise::core
