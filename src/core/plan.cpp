@@ -202,6 +202,7 @@ std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternComp
   if (version > plan_version) {
     return std::unexpected{Error{ErrorCode::store_newer, "a plan was written by a newer version of Reprise"}};
   }
+  if (version != plan_version) in.fail();
   Plan plan;
   plan.name = in.bytes();
   plan.deadline = in.signed_varint();

@@ -31,10 +31,12 @@ struct StepOutput {
   bool is_list = false;             // the output is the list (list.hpp) of the parts; otherwise it is the only part
 };
 
+using StepOutputs = std::vector<StepOutput>;
+
 // What few jobs have; kept apart so that the others stay small.
 struct JobContext {
   Failure last_failure = {};               // of the attempt before; meaningful when attempt > 1
-  std::vector<StepOutput> outputs = {};    // of the steps this one needs
+  std::shared_ptr<const StepOutputs> outputs = {};  // of the steps this one needs; nullptr = they have none
 };
 
 struct Job {

@@ -281,8 +281,8 @@ TEST_F(ExecFunctionPool, a_handler_sees_its_attempt) {
   });
   JobContext context;
   context.last_failure.type = "Before";
-  context.outputs.push_back({"one", {inline_payload("first")}, false});
-  context.outputs.push_back({"many", {inline_payload("a"), inline_payload("b")}, true});
+  context.outputs = std::make_shared<const StepOutputs>(
+      StepOutputs{{"one", {inline_payload("first")}, false}, {"many", {inline_payload("a"), inline_payload("b")}, true}});
   Job job = job_of(1, look, 30s);
   job.id.item = 5;
   job.attempt = 3;

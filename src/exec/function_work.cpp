@@ -47,9 +47,10 @@ std::string_view FunctionWork::input() {
 }
 
 std::string_view FunctionWork::output_of(std::string_view step) {
-  if (job_.context == nullptr) return {};
-  const auto found = std::ranges::find(job_.context->outputs, step, &StepOutput::step);
-  if (found == job_.context->outputs.end()) return {};
+  if (job_.context == nullptr || job_.context->outputs == nullptr) return {};
+  const StepOutputs& outputs = *job_.context->outputs;
+  const auto found = std::ranges::find(outputs, step, &StepOutput::step);
+  if (found == outputs.end()) return {};
   if (found->is_list) return list_of(*found);
   return found->parts.empty() ? std::string_view{} : bytes_of(found->parts.front());
 }

@@ -237,25 +237,50 @@ void Loop::add_jobs(Batch& batch) {
       const std::int64_t limit = plan.policy.max_elapsed->count();
       job.deadline = sooner(job.deadline, base > INT64_MAX - limit ? INT64_MAX : base + limit);
     }
-    if (start.attempt > 1 || !plan.needs.empty()) add_context(job, run);
+    add_context(job, run);
   }
   effects.starts.clear();
 }
 
 void Loop::add_context(exec::Job& job, const core::Run& run) {
-  auto context = std::make_shared<exec::JobContext>();
   const core::Item* const item = run.steps[job.id.step].touched(job.id.item);
-  if (item != nullptr && item->trouble != nullptr) context->last_failure = item->trouble->failure;
-  for (const std::uint32_t need : run.step_plan(job.id.step).needs) {
+  const bool has_failed = item != nullptr && item->trouble != nullptr;
+  auto outputs = outputs_for(run, job.id.step);
+  if (!has_failed && outputs == nullptr) return;  // the common case: nothing to carry
+  auto context = std::make_shared<exec::JobContext>();
+  if (has_failed) context->last_failure = item->trouble->failure;
+  context->outputs = std::move(outputs);
+  job.context = std::move(context);
+}
+
+// What the steps that this one needs have returned; nullptr = nothing. Made once for all items of a step.
+std::shared_ptr<const exec::StepOutputs> Loop::outputs_for(const core::Run& run, std::uint32_t step) {
+  constexpr std::size_t remembered_max = 64;
+  const auto& needs = run.step_plan(step).needs;
+  const auto has_output = [&](std::uint32_t need) {
     const core::StepState& state = run.steps[need];
-    exec::StepOutput output{.step = *run.step_plan(need).name, .is_list = state.map != nullptr};
+    return state.map != nullptr || (state.next > 0 && state.one.output != nullptr);
+  };
+  if (std::ranges::none_of(needs, has_output)) return nullptr;
+  const bool is_shared = run.steps[step].map != nullptr;
+  const OutputsKey key{run.number, step, run.steps[step].visits};
+  if (is_shared) {
+    if (const auto known = outputs_.find(key); known != outputs_.end()) return known->second;
+    if (outputs_.size() >= remembered_max) outputs_.clear();
+  }
+  auto outputs = std::make_shared<exec::StepOutputs>();
+  for (const std::uint32_t need : needs) {
+    const core::StepState& state = run.steps[need];
+    exec::StepOutput& output = outputs->emplace_back();
+    output.step = *run.step_plan(need).name;
+    output.is_list = state.map != nullptr;
     for (std::uint32_t index = 0; index < state.items; ++index) {
       const core::Item* const done = state.touched(index);
       output.parts.push_back(done != nullptr && done->output != nullptr ? *done->output : Payload{});
     }
-    context->outputs.push_back(std::move(output));
   }
-  job.context = std::move(context);
+  if (is_shared) outputs_.emplace(key, outputs);
+  return outputs;
 }
 
 // ---- writing and releasing ----------------------------------------

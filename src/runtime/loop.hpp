@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -98,6 +99,8 @@ class Loop {
   std::size_t outstanding() const noexcept { return outstanding_.size(); }
   bool has_news() const noexcept;      // build() would find something ...
   bool has_news_now() const noexcept;  // ... and has room for it
+  // Nothing is being written, and a few attempts are running.
+  bool expects_answer_soon() const noexcept { return outstanding_.empty() && core_.counters().running - 1 < 4; }
   bool in_trouble() const noexcept { return trouble_.has_value(); }
   bool is_loading() const noexcept { return loading_; }
   std::optional<Time> next_wakeup() const;
@@ -141,6 +144,7 @@ class Loop {
   void shorten_journal(Batch& batch);
   void add_jobs(Batch& batch);
   void add_context(exec::Job& job, const core::Run& run);
+  std::shared_ptr<const exec::StepOutputs> outputs_for(const core::Run& run, std::uint32_t step);
   void put_imaged_runs(Batch& batch);
   void count_items(const core::Prepare& prepare, Time now);
   void release(Batch& batch, Time now);
@@ -199,6 +203,9 @@ class Loop {
   };
   std::deque<YoungKey> young_order_;  // by commit
   std::unordered_multimap<std::uint64_t, std::shared_ptr<AskReply>> waiting_for_end_;
+
+  using OutputsKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // run, step, visit
+  std::map<OutputsKey, std::shared_ptr<const exec::StepOutputs>> outputs_;
 
   struct FrameSize {
     std::uint64_t commit;
