@@ -28,10 +28,7 @@ void FaultyExecutor::start(std::vector<exec::Job>& jobs) {
 void FaultyExecutor::begin(exec::Job&& job) {
   model_.begun(job);
   if (running_.size() <= job.handler) running_.resize(job.handler + 1);
-  const std::uint32_t limit = job.handler < limits.size() ? limits[job.handler] : 0;
-  if (++running_[job.handler] > limit && limit > 0) {
-    throw Violation{"more attempts of a handler at once than its concurrency (" + std::to_string(limit) + ")", job.id.run};
-  }
+  ++running_[job.handler];
   const std::uint64_t number = next_++;
   Running& running = jobs_.emplace(number, Running{std::move(job), {}}).first->second;
   running.act = script(running.job);
@@ -97,6 +94,13 @@ void FaultyExecutor::cancel(const event::AttemptId& id) {
 std::size_t FaultyExecutor::capacity(std::uint32_t) {
   const auto busy = static_cast<std::size_t>(std::ranges::count_if(jobs_, [](const auto& entry) { return !entry.second.answered; }));
   return threads > busy ? threads - busy : 0;
+}
+
+void FaultyExecutor::check_limits() const {
+  for (std::size_t handler = 0; handler < std::min(running_.size(), limits.size()); ++handler) {
+    if (limits[handler] == 0 || running_[handler] <= limits[handler]) continue;
+    throw Violation{"more attempts of a handler at once than its concurrency (" + std::to_string(limits[handler]) + ")", 0};
+  }
 }
 
 void FaultyExecutor::power_off() {

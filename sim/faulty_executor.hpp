@@ -45,6 +45,7 @@ class FaultyExecutor final : public exec::Executor {
   void cancel(const event::AttemptId& id) override;
   std::size_t capacity(std::uint32_t handler) override;
 
+  void check_limits() const;  // when all effects of a commit are out
   bool is_idle() const noexcept { return jobs_.empty(); }
   void power_off();  // whatever runs is gone, and will never be heard of
   std::vector<event::AttemptId> stop();  // whatever runs is interrupted, and named

@@ -173,7 +173,7 @@ void Machine::plan_next_step(bool more) {
   if (more || loop_->has_news_now()) return wake_at(world_.now());
   const std::optional<Time> next = loop_->next_wakeup();
   if (!next) return;
-  if (*next > wall()) return wake_at(*next - skew_);
+  if (*next > wall()) return wake_at(world_.now() + std::min(*next - wall(), INT64_MAX - world_.now()));
   // A real driver would be back at once, and again: that burns a processor. Some of it is allowed, as when the store cannot be read.
   if (++restless_ > restless_max) throw Violation{"the loop wants to be woken at once, again and again, and does nothing", 0};
   wake_at(world_.now() + millisecond);
@@ -202,6 +202,7 @@ void Machine::begin_slow_write(const runtime::Loop::Writing& writing) {
 }
 
 void Machine::look() {
+  executor_.check_limits();
   if (step_ % 16 != 0) return;
   model_.compare(*loop_);
   model_.check_books(*loop_);

@@ -194,8 +194,10 @@ void Model::check_time(const RunStory& story, const ItemStory& item, const Recor
   const Time active = record.time - story.epoch - (story.paused_until(record.time) - story.paused_before_epoch);
   if (story.plan->deadline > 0 && active >= story.plan->deadline + slack_) fail(story, words(record) + " after the run's deadline");
   const Policy& policy = story.plan->steps[record.step].policy;
-  if (story.plan->steps.size() == 1 && record.attempt > 1 && policy.max_elapsed && policy.elapsed_from == ElapsedFrom::creation) {
-    const Time base = story.reopened > 0 ? 0 : std::max<Time>(0, story.due - story.created);
+  // Of flows with more steps, and of runs that began anew before their delay was over, only the engine knows when an item was created.
+  const bool is_plain = story.plan->steps.size() == 1 && story.steps[0].visits == 1 && (story.reopened == 0 || story.due <= story.epoch);
+  if (is_plain && record.attempt > 1 && policy.max_elapsed && policy.elapsed_from == ElapsedFrom::creation) {
+    const Time base = std::max<Time>(0, story.due - story.epoch);
     if (active - base >= policy.max_elapsed->count() + slack_) fail(story, words(record) + " after max_elapsed");
   }
 }
@@ -251,7 +253,7 @@ void Model::completed(RunStory& story, const Record& record) {
   }
   if (plan.verb == core::Verb::wait) {
     Time begun = std::max(story.created, story.reopened == 0 ? story.due : 0);
-    for (const std::uint32_t need : plan.needs) begun = std::max(begun, story.steps[need].last_end);
+    for (const std::uint32_t need : plan.needs) begun = std::max(begun, story.reopened == 0 ? story.steps[need].last_end : 0);
     if (record.time < begun + plan.wait) fail(story, words(record) + ": the wait is not over yet");
   }
   if (plan.verb == core::Verb::signal) {

@@ -67,7 +67,7 @@ std::optional<Time> Loop::next_wakeup() const {
   }
   if (!trouble_ && (loading_ || !uncounted_.empty())) consider(read_again_);
   if (trouble_ && !writing_) consider(retry_at_);
-  if (next_retention_ != 0) consider(next_retention_);
+  if (next_retention_ != 0 && !trouble_ && outstanding_.empty()) consider(next_retention_);
   return next;
 }
 

@@ -61,6 +61,23 @@ std::uint32_t index_of(const Flow& flow, std::string_view name) {
 
 bool has_step(const Flow& flow, std::string_view name) { return index_of(flow, name) < flow.steps.size(); }
 
+// Is `before` the step itself, or does the step need it, directly or not?
+bool comes_after(const Flow& flow, const FlowStep& step, std::string_view before) {
+  std::vector<bool> seen(flow.steps.size(), false);
+  std::vector<std::uint32_t> open{index_of(flow, step.name)};
+  while (!open.empty()) {
+    const std::uint32_t at = open.back();
+    open.pop_back();
+    if (flow.steps[at].name == before) return true;
+    seen[at] = true;
+    for (const std::string& need : flow.steps[at].needs) {
+      const std::uint32_t next = index_of(flow, need);
+      if (next < flow.steps.size() && !seen[next]) open.push_back(next);
+    }
+  }
+  return false;
+}
+
 // a -> b -> a, or nothing.
 std::string cycle_in(const Flow& flow) {
   std::vector<int> state(flow.steps.size(), 0);  // 1 = on the way, 2 = done
@@ -190,7 +207,11 @@ std::string PlanBook::mistakes_in(const Flow& flow) const {
     }
     if (!step.for_each.empty() && step.handler.empty()) say(step.name, "for_each goes with a handler");
     if ((step.on_failure == OnFailure::revisit) != !step.revisit.empty()) say(step.name, "on_failure revisit names the step in `revisit`");
-    if (!step.revisit.empty() && !has_step(flow, step.revisit)) say(step.name, unknown("step", step.revisit, names));
+    if (!step.revisit.empty() && !has_step(flow, step.revisit)) {
+      say(step.name, unknown("step", step.revisit, names));
+    } else if (!step.revisit.empty() && !comes_after(flow, step, step.revisit)) {
+      say(step.name, "revisit names the step itself or one that it needs, directly or not; " + quoted(step.revisit) + " is neither");
+    }
     if (step.max_visits == 0) say(step.name, "max_visits is at least 1");
     if (step.circuit_breaker && step.circuit_breaker->limit == 0) say(step.name, "the limit of a circuit breaker is at least 1");
   }

@@ -76,6 +76,8 @@ Result<void> Reader::prepare() {
       {&begin_, "BEGIN"},
       {&end_, "COMMIT"},
       {&meta_, "SELECT value FROM meta WHERE key = ?"},
+      {&last_commit_,
+       "SELECT max(value, (SELECT coalesce(max(commit_id), 0) FROM frames)) FROM meta WHERE key = 'last_commit'"},
       {&journal_,
        "SELECT commit_id, body FROM frames WHERE commit_id > (SELECT value FROM meta WHERE key = 'cut') "
        "ORDER BY commit_id"},
@@ -107,6 +109,12 @@ Result<void> Reader::prepare() {
 
 Result<std::uint64_t> Reader::meta(std::string_view name) {
   Rows row = meta_(Text{name});
+  if (!row.next()) return failure();
+  return row.number(0);
+}
+
+Result<std::uint64_t> Reader::last_commit() {
+  Rows row = last_commit_();
   if (!row.next()) return failure();
   return row.number(0);
 }

@@ -22,6 +22,7 @@ class Reader {
   static Result<std::unique_ptr<Reader>> open(const std::string& path, const std::string& vfs);
 
   Result<std::uint64_t> meta(std::string_view name);
+  Result<std::uint64_t> last_commit();
   Result<void> read_journal(const Store::FrameReader& reader);
   Result<std::optional<StoredRun>> read_run(std::uint64_t run);
   Result<void> read_history(std::uint64_t run, const Store::ChunkReader& reader);
@@ -46,7 +47,7 @@ class Reader {
   Connection connection_;
   std::vector<DueCursor> list_;
 
-  Statement begin_, end_, meta_, journal_, run_, due_run_, due_time_, inline_events_, history_, open_;
+  Statement begin_, end_, meta_, last_commit_, journal_, run_, due_run_, due_time_, inline_events_, history_, open_;
   Statement find_any_, find_by_status_, find_unparked_;
   Statement first_due_slot_, due_lists_, ended_lists_, ended_run_;
   Statement key_, payload_, plans_;

@@ -36,7 +36,9 @@ class SqliteStore final : public Store {
   Result<void> append(const Commit& commit) override;
   Result<void> reopen() override;
 
-  Result<std::uint64_t> last_commit() override { return meta("last_commit"); }
+  Result<std::uint64_t> last_commit() override {
+    return with_reader([](Reader& from) { return from.last_commit(); });
+  }
   std::uint64_t secret() override { return secret_; }
   Result<std::uint64_t> last_run() override { return meta("last_run"); }
   Result<std::uint64_t> count_open() override { return meta("open_runs"); }

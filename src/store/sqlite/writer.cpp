@@ -75,12 +75,7 @@ Result<void> Writer::load() {
   first_frame_ = static_cast<std::uint64_t>(*first);
   const auto last = connection_.integer("SELECT max(commit_id) FROM frames", "open");
   if (!last) return std::unexpected{last.error()};
-  if (static_cast<std::uint64_t>(*last) > saved_.last_commit) {
-    return std::unexpected{
-        Error{ErrorCode::store_damaged, "Cannot open " + connection_.path() +
-                                            ": its journal is longer than it says. Put a copy from a "
-                                            "backup in its place."}};
-  }
+  saved_.last_commit = std::max(saved_.last_commit, static_cast<std::uint64_t>(*last));
   return {};
 }
 
@@ -180,7 +175,7 @@ bool Writer::write(const Commit& commit) {
   return write_due_lists() && write_ended_list(commit.id) && cut_journal(commit.cut) &&
          (moved_on_ == 0 || clear_due_lists(2 * moved_on_ + entries_cleared_at_once)) &&
          (commit.removals.empty() || clear_ended_lists(2 * commit.removals.size() + entries_cleared_at_once)) &&
-         write_counters();
+         write_counters(commit.frame.size > 0);
 }
 
 bool Writer::write_parts(const Commit& commit) {
@@ -301,7 +296,12 @@ bool Writer::cut_journal(std::uint64_t cut) {
   return delete_frames_.run(last);
 }
 
-bool Writer::write_counters() {
+// A commit with a frame is found by it. Writing its number to another page too would make a small commit a third slower, so that is
+// only done when there is no frame or the page is written anyway.
+bool Writer::write_counters(bool has_frame) {
+  Counters beside = current_;
+  beside.last_commit = saved_.last_commit;
+  if (has_frame && beside == saved_) return true;
   const auto write_one = [&](std::string_view name, std::uint64_t Counters::*counter) {
     return current_.*counter == saved_.*counter || set_meta_.run(Text{name}, current_.*counter);
   };

@@ -35,6 +35,8 @@ struct Counters {
   std::uint64_t open_runs = 0;
   std::uint64_t parked_runs = 0;
   std::uint64_t ended_runs = 0;
+
+  bool operator==(const Counters&) const = default;
 };
 
 class Writer {
@@ -68,7 +70,7 @@ class Writer {
   bool write_ended_list(std::uint64_t commit);
   bool remove_run(std::uint64_t run);
   bool cut_journal(std::uint64_t cut);
-  bool write_counters();
+  bool write_counters(bool has_frame);
   bool clear_due_lists(std::size_t entries);
   bool clear_ended_lists(std::size_t entries);
   template <class Holds>
