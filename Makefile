@@ -1,8 +1,12 @@
 # A thin layer over CMake: each target installs what is missing, builds and runs.
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
+SUITE ?= engine
+SEEDS ?= 10000
+FIRST_SEED ?= 1
+KILLS ?= 300
 
-.PHONY: build install run test bench asan tsan fuzz clang format clean
+.PHONY: build install run test bench sim torture asan tsan fuzz clang format clean
 
 build:
 	scripts/setup.sh build
@@ -26,7 +30,21 @@ bench:
 	scripts/setup.sh build test
 	cmake --preset release -DREPRISE_TESTS=ON -DREPRISE_BENCH=ON
 	cmake --build --preset release --target reprise-bench
-	build/release/reprise-bench --suite library
+	build/release/reprise-bench --suite $(SUITE)
+
+# Deterministic simulation: SEEDS histories from FIRST_SEED on, each with crashes.
+sim:
+	scripts/setup.sh build test
+	cmake --preset release -DREPRISE_TESTS=ON -DREPRISE_BENCH=ON
+	cmake --build --preset release --target reprise-sim
+	build/release/reprise-sim --seeds $(SEEDS) --first $(FIRST_SEED)
+
+# A real program on a real disk, killed with SIGKILL again and again.
+torture:
+	scripts/setup.sh build test
+	cmake --preset release -DREPRISE_TESTS=ON -DREPRISE_BENCH=ON
+	cmake --build --preset release --target torture_test torture_worker
+	build/release/tests/torture/torture_test --kills $(KILLS)
 
 asan:
 	scripts/setup.sh build test
@@ -38,8 +56,8 @@ asan:
 tsan:
 	scripts/setup.sh build test
 	cmake --preset tsan
-	cmake --build --preset tsan --target unit_tests
-	ctest --preset tsan -R unit.rest
+	cmake --build --preset tsan --target unit_tests engine_tests
+	ctest --preset tsan -R 'unit\.rest|engine\.(exec|rest|store)'
 
 fuzz:
 	scripts/setup.sh build fuzz

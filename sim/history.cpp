@@ -72,6 +72,7 @@ class History {
   Callers callers_;
   std::vector<Behaviour> behaviours_;
   std::uint32_t crashes_planned_ = 0;
+  std::vector<Time> bursts_;
   bool calm_ = false;
   std::uint64_t happenings_ = 0;
 };
@@ -101,14 +102,20 @@ void History::plan_callers() {
   // In bursts, so that batches fill and queues grow.
   Time when = world_.now();
   for (std::int64_t left = actions; left > 0; --left) {
-    if (world_.chance(250)) when = world_.now() + world_.between(0, stormy_part * 3 / 4);
+    if (world_.chance(250)) {
+      when = world_.now() + world_.between(0, stormy_part * 3 / 4);
+      bursts_.push_back(when);
+    }
     world_.at(when + world_.between(0, 20) * millisecond, [this] { do_something(); });
   }
 }
 
 void History::plan_crashes() {
   for (std::uint32_t left = crashes_planned_; left > 0; --left) {
-    const Time when = world_.now() + world_.between(0, stormy_part);
+    // Mostly while something is going on.
+    const bool anytime = bursts_.empty() || world_.chance(200);
+    const Time when = anytime ? world_.now() + world_.between(0, stormy_part)
+                              : bursts_[world_.below(bursts_.size())] + world_.span(1000, 3 * second);
     world_.at(when, [this] {
       if (machine_.is_off() || calm_) return;
       if (world_.chance(100)) machine_.set_clock_back(world_.span(millisecond, 2 * second));
@@ -220,6 +227,7 @@ void History::calm_down() {
 
 bool History::is_everything_done() const {
   if (!machine_.is_quiet() || !machine_.is_up()) return false;
+  if (model_.open() == 0) return true;
   return std::ranges::all_of(model_.stories(), [&](const auto& entry) {
     return entry.second.ended || entry.second.removed || model_.waits_for_ever(entry.second);
   });

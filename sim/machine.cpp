@@ -203,7 +203,7 @@ void Machine::begin_slow_write(const runtime::Loop::Writing& writing) {
 
 void Machine::look() {
   executor_.check_limits();
-  if (step_ % 16 != 0) return;
+  if (step_ % 64 != 0) return;
   model_.compare(*loop_);
   model_.check_books(*loop_);
 }

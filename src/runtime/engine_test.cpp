@@ -713,9 +713,10 @@ TEST_P(EngineApi, stop_lets_what_runs_end) {
 TEST_P(EngineApi, stop_says_when_something_had_to_be_stopped) {
   Engine engine = make();
   std::latch running{1};
-  ASSERT_TRUE(engine.handle("long", [&](Work& work) {
+  ASSERT_TRUE(engine.handle("long", [&](Work& work) -> Result {
     running.count_down();
     while (!work.stop_token().stop_requested()) std::this_thread::sleep_for(1ms);
+    return std::unexpected{unavailable};
   }));
   const RunId run = submitted(engine, {.handler = "long"});
   running.wait();
@@ -787,8 +788,11 @@ TEST_P(EngineRestart, flows_and_their_signals_go_on) {
                                        {.name = "b", .handler = "echo", .needs = {"s"}}}}));
     run = submitted(engine, {.flow = "f", .input = "in"});
     eventually([&] { return engine.stats().attempts == 1 && engine.stats().running == 0; });
-    paused = submitted(engine, {.handler = "echo", .input = "p", .delay = 10ms});
+    ASSERT_TRUE(engine.flow({.name = "held",
+                             .steps = {{.name = "s", .signal = "go"}, {.name = "b", .handler = "echo", .needs = {"s"}}}}));
+    paused = submitted(engine, {.flow = "held", .input = "p"});
     ASSERT_TRUE(engine.pause(paused));
+    ASSERT_TRUE(engine.signal(paused, "go"));
   }
   Engine engine = make();
   std::atomic<int> calls = 0;
@@ -816,7 +820,9 @@ INSTANTIATE_TEST_SUITE_P(Store, EngineApi, ::testing::Bool(), [](const auto& par
 INSTANTIATE_TEST_SUITE_P(Store, EngineRestart, ::testing::Values(true), [](const auto&) { return "sqlite"; });
 
 TEST(EngineOpen, a_store_nobody_knows_is_refused) {
-  for (const char* const store : {"", "redis:x", "sqlite:", "sqlite:/no/such/folder/runs.db"}) {
+  const testing_support::TemporaryDirectory folder;
+  const std::string text = folder.write("text", "this is no database, and it is long enough to be taken for one");
+  for (const std::string& store : {std::string{}, std::string{"redis:x"}, std::string{"sqlite:"}, "sqlite:" + text, "sqlite:" + text + "/runs.db"}) {
     EXPECT_FALSE(Engine::open({.store = store})) << store;
   }
 }

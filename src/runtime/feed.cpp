@@ -8,15 +8,19 @@ namespace reprise::runtime {
 
 void Feed::add(const Event& event) {
   const std::lock_guard lock{mutex};
+  auto place = events.end();
   if (subscription.run) {
-    if (event.sequence <= std::max(last, subscription.after)) return;
-    last = event.sequence;
+    // Those of the past come while new ones arrive: each takes its place by its number, once.
+    if (event.sequence <= std::max(taken, subscription.after)) return;
+    place = std::ranges::lower_bound(events, event.sequence, {}, &Event::sequence);
+    if (place != events.end() && place->sequence == event.sequence) return;
   }
-  if (events.size() >= std::max<std::size_t>(1, subscription.buffer)) {
+  events.insert(place, event);
+  if (events.size() > std::max<std::size_t>(1, subscription.buffer)) {
+    if (subscription.run) taken = events.front().sequence;
     events.pop_front();
     ++dropped;
   }
-  events.push_back(event);
   wake.notify_one();
 }
 
@@ -90,6 +94,7 @@ std::optional<Event> Events::next(Duration patience) {
   if (!feed_->wake.wait_for(lock, patience, has_news) || feed_->events.empty()) return std::nullopt;
   Event event = std::move(feed_->events.front());
   feed_->events.pop_front();
+  if (feed_->subscription.run) feed_->taken = event.sequence;
   return event;
 }
 

@@ -163,6 +163,7 @@ class Loop {
   store::Result<Loaded> load(const RunId& id);
   void unload(const Loaded& loaded);  // again, unless something happened to it
   core::Run* revive(const store::StoredRun& row);
+  void take_in(core::Run& run, Time now);
   void reading_failed(Time now);
   bool load_open_runs(Time now);
   bool load_due_runs(Time now);

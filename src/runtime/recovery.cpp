@@ -133,6 +133,7 @@ core::Run* Loop::revive(const store::StoredRun& row) {
   core::Run& run = core_.add(row.run);
   if (core::decode_state(row.state, [&](std::uint32_t number) { return core_.plan(number); }, run)) {
     run.has_row = true;
+    run.framed_sequence = run.sequence;
     run.counted = is_open(row.status);
     account(run);
     return &run;
@@ -161,6 +162,16 @@ void Loop::unload(const Loaded& loaded) {
   core_.forget(*loaded.run);
 }
 
+// A run that was stored before anybody looked at it may turn out to wait for long, and nobody would touch it: it leaves again, or
+// memory would fill with its like.
+void Loop::take_in(core::Run& run, Time now) {
+  core_.adopt(run, now);
+  account(run);
+  if (run.touched || run.has_ended() || !park_until(run, now)) return;
+  run.touched = true;
+  core_.effects().touched.push_back(&run);
+}
+
 // The store is asked again, but not at once.
 void Loop::reading_failed(Time now) {
   constexpr Duration read_pause = std::chrono::milliseconds{50};
@@ -180,8 +191,7 @@ bool Loop::load_open_runs(Time now) {
     if (core_.find(row.run) != nullptr) continue;
     core::Run* const run = revive(row);
     if (run == nullptr) continue;
-    core_.adopt(*run, now);
-    account(*run);
+    take_in(*run, now);
   }
   loading_ = rows->size() == rows_a_turn;
   return loading_;
@@ -203,8 +213,7 @@ bool Loop::load_due_runs(Time now) {
     if (core_.find(row.run) != nullptr) continue;
     core::Run* const run = revive(row);
     if (run == nullptr) continue;
-    core_.adopt(*run, now);
-    account(*run);
+    take_in(*run, now);
   }
   if (rows->size() == rows_a_turn) return true;
   if (const auto next = store_.next_due(due_cursor_)) {
