@@ -86,7 +86,8 @@ void add_ten_steps(Engine& engine, std::atomic<std::uint64_t>& finished) {
 }
 
 // Keeps `in_flight` workflows going until `workflows` have been submitted.
-void feed_workflows(Engine& engine, const std::atomic<std::uint64_t>& finished, std::uint64_t workflows, std::uint64_t in_flight) {
+void feed_workflows(Engine& engine, const std::atomic<std::uint64_t>& finished, std::uint64_t workflows,
+                    std::uint64_t in_flight) {
   for (std::uint64_t submitted = 0; submitted < workflows;) {
     const std::uint64_t open = submitted - finished.load(std::memory_order_relaxed);
     if (open + in_flight / 8 > in_flight) {
@@ -114,10 +115,13 @@ void measure_w1(Report& report) {
   wait_until_ended(engine, 5'000 + workflows);
   const double rate = static_cast<double>(workflows) * steps / seconds_since(start);
   const EngineStats after = engine.stats();
-  const double steps_a_commit = static_cast<double>(workflows) * steps / static_cast<double>(after.commits - before.commits);
-  const double bytes_a_step = static_cast<double>(after.committed_bytes - before.committed_bytes) / (static_cast<double>(workflows) * steps);
+  const double steps_a_commit =
+      static_cast<double>(workflows) * steps / static_cast<double>(after.commits - before.commits);
+  const double bytes_a_step =
+      static_cast<double>(after.committed_bytes - before.committed_bytes) / (static_cast<double>(workflows) * steps);
   engine.stop();
-  const PlainSqlite plain = run_plain_sqlite(folder.path(), static_cast<std::size_t>(bytes_a_step), static_cast<std::size_t>(steps_a_commit), 2);
+  const PlainSqlite plain = run_plain_sqlite(folder.path(), static_cast<std::size_t>(bytes_a_step),
+                                             static_cast<std::size_t>(steps_a_commit), 2);
   report.add("w1_steps_per_s", rate, "1/s");
   report.add("w1_steps_per_commit", steps_a_commit, "");
   report.add("w1_bytes_per_step", bytes_a_step, "B");
@@ -199,7 +203,8 @@ class Slips {
 
   void began(std::size_t task) {
     const auto gap = Clock::now() - failed_[task];
-    slips_[next_.fetch_add(1, std::memory_order_relaxed)] = std::chrono::duration<double, std::milli>(gap - 100ms).count();
+    slips_[next_.fetch_add(1, std::memory_order_relaxed)] =
+        std::chrono::duration<double, std::milli>(gap - 100ms).count();
   }
   void failed(std::size_t task) { failed_[task] = Clock::now(); }
 
@@ -237,7 +242,8 @@ double run_flaky(std::uint64_t tasks, double per_s, Slips& slips) {
       some.push_back({.handler = "flaky", .input = std::to_string(task)});
     }
     expect(engine.submit_all(std::move(some)));
-    if (per_s > 0) std::this_thread::sleep_until(start + std::chrono::duration<double>(static_cast<double>(first + batch) / per_s));
+    if (per_s > 0)
+      std::this_thread::sleep_until(start + std::chrono::duration<double>(static_cast<double>(first + batch) / per_s));
   }
   wait_until_ended(engine, tasks);
   return seconds_since(start);
@@ -274,7 +280,8 @@ void measure_w4(Report& report) {
   const double seconds = submit_from(engine, 2, tasks, 500, {.handler = "later", .delay = 1h});
   const std::size_t after = resident_bytes();
   report.add("w4_scheduled_per_s", static_cast<double>(tasks) / seconds, "1/s");
-  report.add("w4_bytes_each", after > before ? static_cast<double>(after - before) / static_cast<double>(tasks) : 0, "B");
+  report.add("w4_bytes_each", after > before ? static_cast<double>(after - before) / static_cast<double>(tasks) : 0,
+             "B");
 }
 
 // ---- W5 ----------------------------------------
@@ -329,7 +336,8 @@ void measure_w5_crash(Report& report) {
     std::atomic<std::uint64_t> finished{0};
     add_ten_steps(engine, finished);
     for (;;) {
-      if (told.count.load() - finished.load() < 1024) remember(told, expect(engine.submit_all(std::vector<Task>(128, Task{.flow = "ten"}))));
+      if (told.count.load() - finished.load() < 1024)
+        remember(told, expect(engine.submit_all(std::vector<Task>(128, Task{.flow = "ten"}))));
     }
   });
   const auto start = Clock::now();

@@ -26,8 +26,11 @@ PlainSqlite run_plain_sqlite(const std::string& folder, std::size_t row_bytes, s
   const std::string path = folder + "/plain.db";
   sqlite3* db = nullptr;
   check(sqlite3_open(path.c_str(), &db), db);
-  check(sqlite3_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE steps(id INTEGER PRIMARY KEY, body BLOB)",
-                     nullptr, nullptr, nullptr), db);
+  check(
+      sqlite3_exec(
+          db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE steps(id INTEGER PRIMARY KEY, body BLOB)",
+          nullptr, nullptr, nullptr),
+      db);
   sqlite3_stmt* insert = nullptr;
   check(sqlite3_prepare_v2(db, "INSERT INTO steps(body) VALUES(?)", -1, &insert, nullptr), db);
   const std::string row(row_bytes, 'x');

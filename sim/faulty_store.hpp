@@ -24,6 +24,7 @@ struct StoreFaults {  // chances in a thousand
   std::uint32_t reopen_fails = 0;
   std::uint32_t read_fails = 0;
   Time slowest = 0;               // a write takes up to this long; 0 = no time at all
+  Time exactly = 0;               // a write takes so long, and happens at the end of it
 };
 
 class FaultyStore final : public store::Store {

@@ -98,7 +98,7 @@ void History::draw_troubles() {
 }
 
 void History::plan_callers() {
-  const std::int64_t actions = on_sqlite_ ? world_.between(10, 60) : world_.between(20, 250);
+  const std::int64_t actions = on_sqlite_ ? world_.between(10, 60) : world_.between(20, 180);
   // In bursts, so that batches fill and queues grow.
   Time when = world_.now();
   for (std::int64_t left = actions; left > 0; --left) {

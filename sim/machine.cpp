@@ -99,7 +99,7 @@ void Machine::stop() {
   for (const event::AttemptId& id : executor_.stop()) {
     runtime::Ended ended;
     ended.outcome.id = id;
-    ended.interrupted = true;
+    ended.outcome.interrupted = true;
     inbox_.push_back(std::move(ended));
   }
   wake_at(world_.now());
@@ -181,19 +181,21 @@ void Machine::plan_next_step(bool more) {
 
 void Machine::write() {
   while (const std::optional<runtime::Loop::Writing> writing = loop_->begin_write(wall())) {
-    if (store_.faults.slowest > 0 && world_.chance(700)) return begin_slow_write(*writing);
+    if (store_.faults.exactly > 0) return begin_slow_write(*writing, store_.faults.exactly, 0);
+    if (store_.faults.slowest > 0 && world_.chance(700)) {
+      const Time happens = world_.span(1000, store_.faults.slowest);
+      return begin_slow_write(*writing, happens, world_.chance(300) ? world_.span(1000, store_.faults.slowest) : 0);
+    }
     loop_->end_write(runtime::write_commit(store_, *writing->commit, writing->verify), wall());
   }
 }
 
-void Machine::begin_slow_write(const runtime::Loop::Writing& writing) {
-  const Time happens = world_.now() + world_.span(1000, store_.faults.slowest);
-  const Time answered = happens + (world_.chance(300) ? world_.span(1000, store_.faults.slowest) : 0);
+void Machine::begin_slow_write(const runtime::Loop::Writing& writing, Time happens, Time answered) {
   const std::uint32_t life = model_.life();
-  world_.at(happens, [this, writing, answered, life] {
+  world_.after(happens, [this, writing, answered, life] {
     if (model_.life() != life) return;
     auto result = std::make_shared<store::Result<void>>(runtime::write_commit(store_, *writing.commit, writing.verify));
-    world_.at(answered, [this, result, life] {
+    world_.after(answered, [this, result, life] {
       if (model_.life() != life) return;
       written_ = std::move(*result);
       wake_at(world_.now());

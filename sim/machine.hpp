@@ -67,7 +67,8 @@ class Machine final : private runtime::Observer {
   void open_queue(std::size_t handler);
   void step();
   void write();
-  void begin_slow_write(const runtime::Loop::Writing& writing);
+  // It happens after this time, and is answered after another.
+  void begin_slow_write(const runtime::Loop::Writing& writing, Time happens, Time answered);
   void wake_at(Time when);
   void plan_next_step(bool more);
   void look();

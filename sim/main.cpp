@@ -3,11 +3,14 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/history.hpp"
+#include "sim/scenario.hpp"
 
 namespace {
 
@@ -38,6 +41,8 @@ bool read_options(int count, char** words, Options& options) {
       options.verbose = true;
     } else if (word == "--go-on") {
       options.go_on = true;
+    } else if (word == "--scenario" && has_next) {
+      while (index + 1 < count) options.scenarios.emplace_back(words[++index]);
     } else if (word == "--seeds" && has_next) {
       if (!read_number(words[++index], options.seeds)) return false;
     } else if (word == "--first" && has_next) {
@@ -84,6 +89,23 @@ int run_seeds(const Options& options) {
   return broken == 0 ? 0 : 1;
 }
 
+int run_scenarios(const std::vector<std::string>& files) {
+  bool ok = true;
+  for (const std::string& file : files) {
+    std::ifstream in{file};
+    if (!in) {
+      std::fprintf(stderr, "%s: cannot be read\n", file.c_str());
+      return 2;
+    }
+    const std::string text{std::istreambuf_iterator<char>{in}, {}};
+    const auto mistakes = reprise::sim::run_scenario(file, text);
+    for (const std::string& mistake : mistakes) std::printf("%s\n", mistake.c_str());
+    if (mistakes.empty()) std::printf("%s: ok\n", file.c_str());
+    ok = ok && mistakes.empty();
+  }
+  return ok ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -92,5 +114,5 @@ int main(int count, char** words) {
     std::fputs(usage, stderr);
     return 2;
   }
-  return run_seeds(options);
+  return options.scenarios.empty() ? run_seeds(options) : run_scenarios(options.scenarios);
 }

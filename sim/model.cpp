@@ -401,7 +401,7 @@ void Model::ended(RunStory& story, const Record& record) {
   }
   story.ended = true;
   story.status = record.status;
-  story.endings.push_back(record.status);
+  story.endings.push_back({record.status, record.time});
   --open_;
 }
 

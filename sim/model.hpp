@@ -71,7 +71,11 @@ struct RunStory {
   Time paused_before_epoch = 0;
   std::uint32_t reopened = 0;
   RunStatus status = RunStatus::running;
-  std::vector<RunStatus> endings;
+  struct Ending {
+    RunStatus status;
+    Time when;
+  };
+  std::vector<Ending> endings;
   std::vector<StepStory> steps;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> breakers;
   std::deque<std::string> signals;

@@ -55,8 +55,8 @@ class Work {
 
   virtual const RunId& run() const noexcept = 0;
   virtual std::string_view step() const noexcept = 0;
-  virtual std::uint32_t item() const noexcept = 0;       // 0-based
-  virtual std::uint64_t attempt() const noexcept = 0;    // 1 is the first
+  virtual std::uint32_t item() const noexcept = 0;     // 0-based
+  virtual std::uint64_t attempt() const noexcept = 0;  // 1 is the first
   bool is_retry() const noexcept { return attempt() > 1; }
   virtual const Failure* last_failure() const noexcept = 0;  // of the attempt before; nullptr at the first
 
@@ -83,10 +83,10 @@ class Work {
 using Handler = std::function<std::expected<std::string, Failure>(Work&)>;
 
 struct HandlerOptions {
-  std::string type = "tool";                      // actor type: tool, llm, agent, or your own; chooses the policy when `retry` is absent
+  std::string type = "tool";  // actor type: tool, llm, agent, or your own; chooses the policy when `retry` is absent
   std::optional<Policy> retry = {};
-  std::optional<Duration> timeout = {};           // of each attempt; the policy's attempt_timeout, if shorter, wins
-  std::uint32_t concurrency = 0;                  // attempts at a time; 0 = as many as the engine has threads for
+  std::optional<Duration> timeout = {};  // of each attempt; the policy's attempt_timeout, if shorter, wins
+  std::uint32_t concurrency = 0;         // attempts at a time; 0 = as many as the engine has threads for
 };
 
 // ---- Flows: steps that need each other ----------------------------------------
@@ -109,14 +109,15 @@ struct CircuitBreakerRule {  // the same failure this often in one run stops the
 struct FlowStep {
   std::string name = {};
   std::string handler = {};
-  std::vector<std::string> needs = {};         // it starts when all of these are done
+  std::vector<std::string> needs = {};  // it starts when all of these are done
   std::optional<Duration> wait = {};
-  std::string signal = {};                     // waits until engine.signal() brings this; its payload is the step's output
-  std::string for_each = {};                   // a step it needs, whose output was made by encode_list(): one item for each element
-  std::uint32_t max_parallel = 0;              // items at a time; 0 = no limit
-  std::optional<std::uint32_t> tolerate = {};  // this many failed items do not fail the step; default: none, with dead_letter all
+  std::string signal = {};         // waits until engine.signal() brings this; its payload is the step's output
+  std::string for_each = {};       // a step it needs, whose output was made by encode_list(): one item for each element
+  std::uint32_t max_parallel = 0;  // items at a time; 0 = no limit
+  // So many failed items do not fail the step. Unless it is said: none, or with dead_letter any number.
+  std::optional<std::uint32_t> tolerate = {};
   std::optional<Policy> retry = {};
-  std::optional<Duration> timeout = {};        // of each attempt; for a signal: how long to wait for it
+  std::optional<Duration> timeout = {};  // of each attempt; for a signal: how long to wait for it
   OnFailure on_failure = OnFailure::fail;
   std::string revisit = {};
   std::uint32_t max_visits = 10;
@@ -126,9 +127,9 @@ struct FlowStep {
 struct Flow {
   std::string name = {};
   std::vector<FlowStep> steps = {};
-  std::optional<Policy> retry = {};            // for every step that says nothing
-  std::optional<Duration> deadline = {};       // of the run, from its creation
-  std::uint32_t max_parallel = 0;              // attempts of one run at a time; 0 = no limit
+  std::optional<Policy> retry = {};       // for every step that says nothing
+  std::optional<Duration> deadline = {};  // of the run, from its creation
+  std::uint32_t max_parallel = 0;         // attempts of one run at a time; 0 = no limit
 };
 
 // A list as one payload: what a step returns for `for_each`, and how a reader takes it apart.
@@ -138,30 +139,30 @@ std::optional<std::vector<std::string>> decode_list(std::string_view list);
 // ---- Submitting ----------------------------------------
 
 struct Task {
-  std::string handler = {};                    // one of the handlers, or ...
-  std::string flow = {};                       // ... one of the flows
+  std::string handler = {};  // one of the handlers, or ...
+  std::string flow = {};     // ... one of the flows
   std::string input = {};
-  std::vector<std::string> items = {};         // for a handler: one work item for each; `input` must be empty then
-  std::string key = {};                        // idempotency: the same key later finds the same run; at most 512 bytes
-  Duration delay{0};                           // not before this long from now
-  std::uint8_t priority = 5;                   // 0 (last) … 9 (first), among what is ready
-  std::optional<Policy> retry = {};            // instead of the handler's own; read_policy() reads it from any dialect
-  std::optional<Duration> deadline = {};       // of the run, from now
+  std::vector<std::string> items = {};    // for a handler: one work item for each; `input` must be empty then
+  std::string key = {};                   // idempotency: the same key later finds the same run; at most 512 bytes
+  Duration delay{0};                      // not before this long from now
+  std::uint8_t priority = 5;              // 0 (last) … 9 (first), among what is ready
+  std::optional<Policy> retry = {};       // instead of the handler's own; read_policy() reads it from any dialect
+  std::optional<Duration> deadline = {};  // of the run, from now
 };
 
 struct RunOutcome {
   RunStatus status = RunStatus::running;
-  std::string output = {};                     // of the task, or of the flow's last step
-  Failure failure = {};                        // when it failed
-  StopReason reason = StopReason::none;        // why it was not tried again
-  std::uint64_t attempts = 0;                  // of the work item that decided the outcome
+  std::string output = {};               // of the task, or of the flow's last step
+  Failure failure = {};                  // when it failed
+  StopReason reason = StopReason::none;  // why it was not tried again
+  std::uint64_t attempts = 0;            // of the work item that decided the outcome
 
   bool operator==(const RunOutcome&) const = default;
 };
 
 struct RunInfo {
   RunId id = {};
-  std::string name = {};                       // of the handler or flow
+  std::string name = {};  // of the handler or flow
   RunStatus status = RunStatus::running;
   WallTime created{};
   std::optional<WallTime> ended = {};
@@ -172,44 +173,44 @@ struct RunInfo {
 
 struct RunQuery {
   std::optional<RunStatus> status = {};
-  std::string name = {};                       // of the handler or flow; empty = any
+  std::string name = {};  // of the handler or flow; empty = any
   std::optional<WallTime> created_from = {};
   std::optional<WallTime> created_before = {};
-  std::size_t limit = 100;                     // at most 10,000
+  std::size_t limit = 100;  // at most 10,000
 };
 
 struct RunPage {
-  std::vector<RunInfo> runs;                   // newest first
-  std::string cursor = {};                     // for the next page; empty = this was the last
+  std::vector<RunInfo> runs;  // newest first
+  std::string cursor = {};    // for the next page; empty = this was the last
 };
 
 struct EngineStats {
-  std::uint64_t open = 0;                      // runs accepted and not ended
-  std::uint64_t resident = 0;                  // of those: in memory
-  std::uint64_t resident_bytes = 0;            // estimated
-  std::uint64_t ready = 0;                     // work items that wait for a thread
-  std::uint64_t running = 0;                   // attempts
-  std::uint64_t waiting = 0;                   // work items in memory that wait for a time
-  std::uint64_t accepted = 0;                  // since this engine was opened, like all that follow
+  std::uint64_t open = 0;            // runs accepted and not ended
+  std::uint64_t resident = 0;        // of those: in memory
+  std::uint64_t resident_bytes = 0;  // estimated
+  std::uint64_t ready = 0;           // work items that wait for a thread
+  std::uint64_t running = 0;         // attempts
+  std::uint64_t waiting = 0;         // work items in memory that wait for a time
+  std::uint64_t accepted = 0;        // since this engine was opened, like all that follow
   std::uint64_t succeeded = 0;
   std::uint64_t failed = 0;
   std::uint64_t canceled = 0;
   std::uint64_t attempts = 0;
   std::uint64_t retries = 0;
-  std::uint64_t late = 0;                      // results that came for an attempt that was already over
+  std::uint64_t late = 0;  // results that came for an attempt that was already over
   std::uint64_t commits = 0;
   std::uint64_t committed_bytes = 0;
   std::uint64_t events = 0;
-  bool loading = false;                        // recovery has not yet looked at every open run
-  std::string trouble = {};                    // what is wrong with the store; empty = nothing
+  bool loading = false;      // recovery has not yet looked at every open run
+  std::string trouble = {};  // what is wrong with the store; empty = nothing
 };
 
 // ---- Watching ----------------------------------------
 
 struct Subscription {
-  std::optional<RunId> run = {};               // one run, or all
-  std::uint64_t after = 0;                     // one run: only events with a higher sequence; those of the past come first
-  std::size_t buffer = 4096;                   // events kept for a slow reader; then the oldest are dropped and counted
+  std::optional<RunId> run = {};  // one run, or all
+  std::uint64_t after = 0;        // one run: only events with a higher sequence; those of the past come first
+  std::size_t buffer = 4096;      // events kept for a slow reader; then the oldest are dropped and counted
 };
 
 // Reads events as they become durable. Destroying it ends the subscription. One thread at a time.
@@ -221,7 +222,7 @@ class Events {
 
   // The next event; std::nullopt when `patience` is over or the engine has stopped.
   std::optional<Event> next(Duration patience = std::chrono::hours{24 * 365});
-  std::uint64_t dropped() const noexcept;      // because this reader was slow: read them with engine.events(run)
+  std::uint64_t dropped() const noexcept;  // because this reader was slow: read them with engine.events(run)
 
  private:
   friend class Engine;
@@ -232,19 +233,19 @@ class Events {
 // ---- The engine ----------------------------------------
 
 struct EngineSettings {
-  std::string store = "memory:";               // or sqlite:PATH
-  unsigned threads = 0;                        // for handlers; 0 = as many as the machine has cores, at least 4
-  std::size_t memory = 256U << 20;             // bytes for the state of open runs; beyond it they wait in the store
-  std::uint64_t max_open = 100'000'000;        // open runs; submit() answers `full` beyond it
-  std::size_t max_inbox = 100'000;             // requests on their way; callers wait beyond it
+  std::string store = "memory:";                   // or sqlite:PATH
+  unsigned threads = 0;                            // for handlers; 0 = as many as the machine has cores, at least 4
+  std::size_t memory = 256U << 20;                 // bytes for the state of open runs; beyond it they wait in the store
+  std::uint64_t max_open = 100'000'000;            // open runs; submit() answers `full` beyond it
+  std::size_t max_inbox = 100'000;                 // requests on their way; callers wait beyond it
   Duration park_after = std::chrono::seconds{10};  // a run with nothing to do for longer than this leaves memory
-  Duration grace = std::chrono::milliseconds{500}; // for a handler that was asked to stop
-  unsigned max_abandoned = 64;                 // threads lost to handlers that never return
-  std::optional<Duration> keep_ended = {};     // retention by age; std::nullopt = for ever
-  std::optional<std::uint64_t> keep_count = {};// retention by number of ended runs
-  std::optional<Policy> retry = {};            // for handlers of any type that say nothing
-  const TypeTree* types = nullptr;             // error types of your own; must outlive the engine
-  Env* env = nullptr;                          // nullptr = system_env()
+  Duration grace = std::chrono::milliseconds{500};  // for a handler that was asked to stop
+  unsigned max_abandoned = 64;                      // threads lost to handlers that never return
+  std::optional<Duration> keep_ended = {};          // retention by age; std::nullopt = for ever
+  std::optional<std::uint64_t> keep_count = {};     // retention by number of ended runs
+  std::optional<Policy> retry = {};                 // for handlers of any type that say nothing
+  const TypeTree* types = nullptr;                  // error types of your own; must outlive the engine
+  Env* env = nullptr;                               // nullptr = system_env()
 };
 
 class Engine {
@@ -281,8 +282,9 @@ class Engine {
   std::expected<void, Error> pause(const RunId& run);   // running attempts end; nothing new starts; clocks stand still
   std::expected<void, Error> resume(const RunId& run);  // a paused or a cancelled run
   std::expected<void, Error> signal(const RunId& run, std::string_view name, std::string payload = {});
-  std::expected<void, Error> retry_failed(const RunId& run);  // failed and dead-lettered items get all their attempts again
-  std::expected<void, Error> remove(const RunId& run);        // forgets a run that has ended
+  std::expected<void, Error> retry_failed(
+      const RunId& run);                                // failed and dead-lettered items get all their attempts again
+  std::expected<void, Error> remove(const RunId& run);  // forgets a run that has ended
 
   EngineStats stats() const;
 

@@ -1,6 +1,7 @@
 // What happened in a run: immutable events, each recorded before it took effect.
 //
-//   for (const reprise::Event& event : *engine.events(run)) std::cout << reprise::to_json(event) << '\n';
+//   const auto events = engine.events(run);
+//   for (const reprise::Event& event : *events) std::cout << reprise::to_json(event) << '\n';
 //
 // docs/formats/events.md lists the types, their fields, and both written forms. Thread safety: plain values.
 #pragma once
@@ -87,9 +88,10 @@ struct Event {
   Duration total_elapsed{0};              // completed, failed for good, ended
   std::uint32_t items = 0;                // prepared
   RunStatus status = RunStatus::running;  // ended
-  std::string text = {};                  // progress: its words; signaled: the name; submitted: the key; cancel_requested: why
-  std::string output = {};                // completed: the result; submitted, signaled: the input. Large ones: see `output_size`
-  std::uint64_t output_size = 0;          // in bytes; larger than output.size() when only its hash (hexadecimal) stands in `output`
+  std::string text = {};    // progress: its words; signaled: the name; submitted: the key; cancel_requested: why
+  std::string output = {};  // completed: the result; submitted, signaled: the input. Large ones: see `output_size`
+  std::uint64_t output_size =
+      0;  // in bytes; larger than output.size() when only its hash (hexadecimal) stands in `output`
 
   bool operator==(const Event&) const = default;
 };

@@ -111,28 +111,43 @@ void Core::apply(Run& run, const Record& record) {
   run.sequence = static_cast<std::uint32_t>(record.sequence);
   run.last_time = record.time;
   switch (record.type) {
-    case EventType::submitted: return apply_submitted(run, record);
-    case EventType::prepared: return apply_prepared(run, record);
-    case EventType::started: return apply_started(run, record);
-    case EventType::completed: return apply_completed(run, record);
-    case EventType::failed: return apply_failed(run, record);
-    case EventType::retrying: return apply_retrying(run, record);
-    case EventType::interrupted: return apply_interrupted(run, record);
-    case EventType::skipped: return end_step(run, record.step, StepStatus::skipped);
-    case EventType::unreachable: return end_step(run, record.step, StepStatus::unreachable);
-    case EventType::dead_lettered: run.steps[record.step].item(record.item).dead_letter = true; return;
-    case EventType::cancel_requested: return apply_cancel(run, record);
+    case EventType::submitted:
+      return apply_submitted(run, record);
+    case EventType::prepared:
+      return apply_prepared(run, record);
+    case EventType::started:
+      return apply_started(run, record);
+    case EventType::completed:
+      return apply_completed(run, record);
+    case EventType::failed:
+      return apply_failed(run, record);
+    case EventType::retrying:
+      return apply_retrying(run, record);
+    case EventType::interrupted:
+      return apply_interrupted(run, record);
+    case EventType::skipped:
+      return end_step(run, record.step, StepStatus::skipped);
+    case EventType::unreachable:
+      return end_step(run, record.step, StepStatus::unreachable);
+    case EventType::dead_lettered:
+      run.steps[record.step].item(record.item).dead_letter = true;
+      return;
+    case EventType::cancel_requested:
+      return apply_cancel(run, record);
     case EventType::paused:
       run.status = RunStatus::paused;
       run.paused_at = record.time;
       if (run.live) take_timers(run);
       return;
-    case EventType::resumed: return apply_resumed(run, record);
+    case EventType::resumed:
+      return apply_resumed(run, record);
     case EventType::signaled:
       extra_of(run).signals.push_back({std::string{record.text}, Payload::of(record.payload)});
       return;
-    case EventType::revisited: return apply_revisited(run, record);
-    case EventType::reopened: return apply_reopened(run, record);
+    case EventType::revisited:
+      return apply_revisited(run, record);
+    case EventType::reopened:
+      return apply_reopened(run, record);
     case EventType::ended:
       run.status = record.status;
       run.reason = record.reason;
@@ -143,7 +158,8 @@ void Core::apply(Run& run, const Record& record) {
     case EventType::fallback:
     case EventType::rework:
     case EventType::circuit_opened:
-    case EventType::progress: return;  // told, and without consequences
+    case EventType::progress:
+      return;  // told, and without consequences
   }
 }
 
@@ -173,7 +189,8 @@ void Core::activate(Run& run, std::uint32_t step, Time time) {
   state.activated = std::max(time, run.due);
   state.status = plan.for_each ? StepStatus::preparing : StepStatus::active;
   state.due = run.due > time ? run.due : 0;
-  if (plan.verb == Verb::wait || (plan.verb == Verb::signal && plan.wait > 0)) state.due = later(state.activated, plan.wait);
+  if (plan.verb == Verb::wait || (plan.verb == Verb::signal && plan.wait > 0))
+    state.due = later(state.activated, plan.wait);
   if (run.live) index_step(run, step, time);
 }
 
@@ -401,7 +418,8 @@ void Core::apply_reopened(Run& run, const Record& record) {
       state.one = Item{};
       state.next = 0;
     }
-    if (state.status == StepStatus::skipped || state.status == StepStatus::unreachable) state.status = StepStatus::pending;
+    if (state.status == StepStatus::skipped || state.status == StepStatus::unreachable)
+      state.status = StepStatus::pending;
     if (!is_final(state.status)) ++run.open_steps;
   }
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {

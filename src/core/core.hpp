@@ -126,6 +126,7 @@ class Core {
 
   // ---- what there is to see ----
   Effects& effects() noexcept { return effects_; }
+  const Effects& effects() const noexcept { return effects_; }
   const Counters& counters() const noexcept { return counters_; }
   std::optional<Time> next_due() const { return wheel_.next_expiry(); }
   std::size_t timers() const noexcept { return wheel_.size(); }

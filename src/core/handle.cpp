@@ -19,7 +19,8 @@ Duration since(Time start, Time now) { return Duration{std::max<std::int64_t>(0,
 
 // The policy's clock for this item: from its creation or from its first start; pauses have moved both.
 Duration elapsed_of(const StepState& state, const Item& item, const Policy& policy, Time now) {
-  if (policy.elapsed_from == ElapsedFrom::first_start) return item.first_started > 0 ? since(item.first_started, now) : Duration{0};
+  if (policy.elapsed_from == ElapsedFrom::first_start)
+    return item.first_started > 0 ? since(item.first_started, now) : Duration{0};
   return since(state.activated, now);
 }
 
@@ -38,7 +39,8 @@ Failure lost_attempt() {
 }  // namespace
 
 void Core::emit(Run& run, Record& record, Time now) {
-  record.time = std::max(now, run.last_time);  // the wall clock may have been set back; the story of a run never goes back
+  record.time =
+      std::max(now, run.last_time);  // the wall clock may have been set back; the story of a run never goes back
   record.sequence = run.sequence + 1;
   if (run.events.empty()) {
     event::put_chunk_header(run.events, run.last_time);
@@ -70,7 +72,8 @@ Run& Core::submit(const Submission& submission, Time now) {
                 .payload = submission.input};
   emit(run, record, now);
   const std::int64_t deadline = run.plan->plan->deadline;
-  if (deadline > 0 && run.live) run.deadline_timer = wheel_.arm(later(run.created, deadline), {run.number, whole_run, 0});
+  if (deadline > 0 && run.live)
+    run.deadline_timer = wheel_.arm(later(run.created, deadline), {run.number, whole_run, 0});
   ++counters_.accepted;
   settle(run, now);
   return run;
@@ -94,7 +97,8 @@ bool Core::succeeded(const AttemptId& id, const event::PayloadView& output, Time
   Run* run = nullptr;
   const Item* const item = running_item(id, run);
   if (item == nullptr) return false;
-  Record record{.type = EventType::completed, .step = id.step, .item = id.item, .attempt = item->attempt, .payload = output};
+  Record record{
+      .type = EventType::completed, .step = id.step, .item = id.item, .attempt = item->attempt, .payload = output};
   emit(*run, record, now);
   refill(*run, id.step);
   settle(*run, now);
@@ -128,7 +132,8 @@ void Core::progressed(const AttemptId& id, std::string_view text, Time now) {
   emit(*run, record, now);
 }
 
-void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost, Time now) {
+void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost,
+                        Time now) {
   const StepPlan& plan = run.step_plan(step);
   const StepState& state = run.steps[step];
   const Item& item = *state.touched(index);
@@ -147,7 +152,8 @@ void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const
     history.circuit_open = breaker_count(run, step, *judged, failure) >= plan.breaker_limit;
   }
   Decision decision = decide(plan.policy, history, failure, random_);
-  if (judged) decision.failure_class = *judged;  // a policy without classes does not judge, and the breaker counts by class
+  if (judged)
+    decision.failure_class = *judged;  // a policy without classes does not judge, and the breaker counts by class
   retry_or_give_up(run, step, index, failure, decision, lost, now);
   if (decision.reason == StopReason::canceled && !run.cancel_requested) {
     request_cancel(run, "step \"" + *plan.name + "\" said so", StopReason::canceled, now);
@@ -172,7 +178,8 @@ void Core::retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, c
                   .step = step,
                   .item = index,
                   .attempt = attempt,
-                  .fingerprint = fingerprint(*run.step_plan(step).name, decision.failure_class, failure.message, failure.exit_code)};
+                  .fingerprint = fingerprint(*run.step_plan(step).name, decision.failure_class, failure.message,
+                                             failure.exit_code)};
     emit(run, opened, now);
   }
   emit(run, failed, now);
@@ -201,9 +208,10 @@ void Core::retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, c
 void Core::give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
   const Item& item = *run.steps[step].touched(index);
   const Failure failure = item.trouble != nullptr ? item.trouble->failure : Failure{};
-  retry_or_give_up(run, step, index, failure,
-                   {.reason = StopReason::deadline, .failure_class = failure.failure_class.value_or(FailureClass::transient)},
-                   false, now);
+  retry_or_give_up(
+      run, step, index, failure,
+      {.reason = StopReason::deadline, .failure_class = failure.failure_class.value_or(FailureClass::transient)}, false,
+      now);
   refill(run, step);
   settle(run, now);
 }
@@ -329,7 +337,8 @@ void Core::fire_step(Run& run, std::uint32_t step, Time now) {
 // ---- what operators ask for ----------------------------------------
 
 Core::Answer Core::cancel(Run& run, std::string_view why, Time now) {
-  if (run.has_ended()) return refuse("the run has ended (" + std::string{name_of(run.status)} + "): there is nothing to cancel");
+  if (run.has_ended())
+    return refuse("the run has ended (" + std::string{name_of(run.status)} + "): there is nothing to cancel");
   if (run.cancel_requested) return {};
   request_cancel(run, why, StopReason::canceled, now);
   settle(run, now);
@@ -353,7 +362,8 @@ void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Tim
 }
 
 Core::Answer Core::pause(Run& run, Time now) {
-  if (run.has_ended()) return refuse("the run has ended (" + std::string{name_of(run.status)} + "): there is nothing to pause");
+  if (run.has_ended())
+    return refuse("the run has ended (" + std::string{name_of(run.status)} + "): there is nothing to pause");
   if (run.cancel_requested) return refuse("the run is being cancelled");
   if (run.paused_at != 0) return {};
   Record record{.type = EventType::paused};
@@ -368,7 +378,8 @@ Core::Answer Core::resume(Run& run, Time now) {
     settle(run, now);
     return {};
   }
-  if (run.has_ended()) return refuse("the run has ended (" + std::string{name_of(run.status)} + "); retry_failed tries again what failed");
+  if (run.has_ended())
+    return refuse("the run has ended (" + std::string{name_of(run.status)} + "); retry_failed tries again what failed");
   if (run.paused_at == 0) return {};
   Record record{.type = EventType::resumed};
   emit(run, record, now);
@@ -431,7 +442,8 @@ void Core::settle(Run& run, Time now) {
       const StepStatus status = run.steps[step].status;
       const OnFailure rule = run.step_plan(step).on_failure;
       const bool decisive = rule == OnFailure::fail || rule == OnFailure::revisit;
-      if (status == StepStatus::unreachable || (status == StepStatus::failed && decisive)) ended.status = RunStatus::failed;
+      if (status == StepStatus::unreachable || (status == StepStatus::failed && decisive))
+        ended.status = RunStatus::failed;
       if (status == StepStatus::failed && rule == OnFailure::revisit) ended.reason = StopReason::max_visits;
     }
     ++(ended.status == RunStatus::succeeded ? counters_.succeeded : counters_.failed);
@@ -449,10 +461,14 @@ void Core::settle_failed_step(Run& run, std::uint32_t step, Time now) {
   const StepPlan& plan = run.step_plan(step);
   switch (plan.on_failure) {
     case OnFailure::proceed:
-    case OnFailure::dead_letter: return;
-    case OnFailure::skip: return mark_dependants(run, step, EventType::skipped, now);
-    case OnFailure::fail: return mark_dependants(run, step, EventType::unreachable, now);
-    case OnFailure::revisit: break;
+    case OnFailure::dead_letter:
+      return;
+    case OnFailure::skip:
+      return mark_dependants(run, step, EventType::skipped, now);
+    case OnFailure::fail:
+      return mark_dependants(run, step, EventType::unreachable, now);
+    case OnFailure::revisit:
+      break;
   }
   if (run.cancel_requested || !may_revisit(run, plan.revisit)) {
     return mark_dependants(run, step, EventType::unreachable, now);

@@ -207,7 +207,8 @@ std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternComp
   plan.name = in.bytes();
   plan.deadline = in.signed_varint();
   plan.max_parallel = in.varint32();
-  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) plan.steps.push_back(read_step(in, compile, types));
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left)
+    plan.steps.push_back(read_step(in, compile, types));
   if (!in.ok() || plan.steps.empty() || !refers_to_steps_that_exist(plan)) {
     return std::unexpected{Error{ErrorCode::store_damaged, "a stored plan cannot be read"}};
   }

@@ -25,7 +25,7 @@ struct StepPlan {
   Verb verb = Verb::call;
   std::string handler = {};  // call: whose queue it goes to
   std::string signal = {};
-  std::int64_t wait = 0;     // wait: how long. signal: how long at most, 0 = for ever
+  std::int64_t wait = 0;  // wait: how long. signal: how long at most, 0 = for ever
   std::vector<std::uint32_t> needs = {};
   std::vector<std::uint32_t> dependants = {};  // worked out
   bool for_each = false;

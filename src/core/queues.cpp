@@ -68,7 +68,8 @@ void Core::index_step(Run& run, std::uint32_t step, Time now) {
     const Item* const list = run.steps[run.step_plan(step).list_step].touched(0);
     state.queued = true;
     ++run.preparing;
-    effects_.prepares.push_back({run.number, step, list != nullptr && list->output != nullptr ? *list->output : Payload{}});
+    effects_.prepares.push_back(
+        {run.number, step, list != nullptr && list->output != nullptr ? *list->output : Payload{}});
   }
   if (state.status != StepStatus::active) return;
   if (run.step_plan(step).verb != Verb::call) {
@@ -127,7 +128,8 @@ void Core::refill_step(Run& run, std::uint32_t step) {
   if (state.status != StepStatus::active || run.step_plan(step).verb != Verb::call) return;
   release_held(run, step);
   if (state.due <= run.last_time) enqueue_untouched(run, step);
-  if (state.map == nullptr && state.one.status == ItemStatus::waiting) index_item(run, step, 0, state.one, run.last_time);
+  if (state.map == nullptr && state.one.status == ItemStatus::waiting)
+    index_item(run, step, 0, state.one, run.last_time);
 }
 
 void Core::release_held(Run& run, std::uint32_t step) {
@@ -175,7 +177,8 @@ bool Core::start_next(Queue& queue, std::size_t level, Time now) {
   } else if (state.touched(entry.item) != nullptr) {
     state.item(entry.item).queued = false;
   }
-  if (state.status != StepStatus::active || run->has_ended() || run->paused_at != 0 || run->cancel_requested) return false;
+  if (state.status != StepStatus::active || run->has_ended() || run->paused_at != 0 || run->cancel_requested)
+    return false;
   if (is_doomed(*run, entry.step)) return false;
 
   const StepPlan& plan = run->step_plan(entry.step);
@@ -225,7 +228,8 @@ std::optional<Time> Core::idle_until(const Run& run) const {
     if (state.map != nullptr && !state.map->held.empty()) return std::nullopt;
     if (state.status != StepStatus::active) continue;
     if (state.due > 0 && state.next < state.items) earliest = std::min(earliest, state.due);
-    if (state.due == 0 && state.next < state.items && run.step_plan(step).verb == Verb::call) return std::nullopt;  // ready
+    if (state.due == 0 && state.next < state.items && run.step_plan(step).verb == Verb::call)
+      return std::nullopt;  // ready
     for (std::uint32_t index = 0; index < state.next; ++index) {
       const Item* const item = state.touched(index);
       if (item != nullptr && item->status == ItemStatus::waiting) earliest = std::min(earliest, item->due);

@@ -80,7 +80,8 @@ Item read_item(ByteReader& in, Time base) {
     item.trouble->failure = event::read_failure(in);
     item.trouble->waited = in.signed_varint();
     item.trouble->previous_delay = in.signed_varint();
-    item.trouble->reason = static_cast<StopReason>(std::min<unsigned>(in.byte(), static_cast<unsigned>(StopReason::max_visits)));
+    item.trouble->reason =
+        static_cast<StopReason>(std::min<unsigned>(in.byte(), static_cast<unsigned>(StopReason::max_visits)));
   }
   if ((flags & item_flag::output) != 0) item.output = std::make_unique<Payload>(Payload::of(event::read_payload(in)));
   return item;
@@ -269,12 +270,14 @@ const Payload* output_of(const Run& run) {
 }
 
 std::size_t bytes_of(const Run& run) noexcept {
-  std::size_t bytes = sizeof(Run) + 2 * sizeof(void*) + run.events.capacity() + run.input.bytes.capacity() + run.key.capacity();
+  std::size_t bytes =
+      sizeof(Run) + 2 * sizeof(void*) + run.events.capacity() + run.input.bytes.capacity() + run.key.capacity();
   if (run.steps == nullptr) return bytes;
   bytes += run.step_count() * sizeof(StepState);
   for (std::size_t step = 0; step < run.step_count(); ++step) {
     const StepState& state = run.steps[step];
-    if (state.map != nullptr) bytes += sizeof(Map) + state.map->items.capacity() * sizeof(Item) + state.map->list.bytes.capacity();
+    if (state.map != nullptr)
+      bytes += sizeof(Map) + state.map->items.capacity() * sizeof(Item) + state.map->list.bytes.capacity();
     if (state.one.trouble != nullptr) bytes += sizeof(Trouble) + state.one.trouble->failure.message.capacity();
     if (state.one.output != nullptr) bytes += sizeof(Payload) + state.one.output->bytes.capacity();
   }

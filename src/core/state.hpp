@@ -40,13 +40,13 @@ struct Trouble {
 };
 
 struct Item {
-  Time due = 0;                // waiting: until then
+  Time due = 0;  // waiting: until then
   Time first_started = 0;
-  std::uint32_t attempt = 0;   // attempts started so far
-  std::uint32_t token = 0;     // running: which attempt may report
+  std::uint32_t attempt = 0;                    // attempts started so far
+  std::uint32_t token = 0;                      // running: which attempt may report
   TimerWheel::Handle timer = TimerWheel::none;  // volatile
   ItemStatus status = ItemStatus::untouched;
-  bool queued = false;         // volatile: stands in a ready queue
+  bool queued = false;  // volatile: stands in a ready queue
   bool dead_letter = false;
   std::unique_ptr<Trouble> trouble;
   std::unique_ptr<Payload> output;
@@ -60,10 +60,10 @@ struct Map {
 };
 
 struct StepState {
-  Time activated = 0;           // when its items were created
-  Time due = 0;                 // items nobody has touched do not start before this; wait and signal steps: when the time is over
+  Time activated = 0;  // when its items were created
+  Time due = 0;  // items nobody has touched do not start before this; wait and signal steps: when the time is over
   std::uint32_t items = 1;
-  std::uint32_t next = 0;       // items from here on are untouched
+  std::uint32_t next = 0;  // items from here on are untouched
   std::uint32_t needs_left = 0;
   std::uint32_t running = 0;
   std::uint32_t succeeded = 0;
@@ -72,9 +72,9 @@ struct StepState {
   std::uint32_t visits = 0;
   TimerWheel::Handle timer = TimerWheel::none;  // volatile
   StepStatus status = StepStatus::pending;
-  bool queued = false;          // volatile: its untouched items stand in a ready queue
-  Item one;                     // when there is one item ...
-  std::unique_ptr<Map> map;     // ... and when there are more
+  bool queued = false;       // volatile: its untouched items stand in a ready queue
+  Item one;                  // when there is one item ...
+  std::unique_ptr<Map> map;  // ... and when there are more
 
   Item& item(std::uint32_t index) {
     if (map == nullptr) return one;
@@ -122,10 +122,10 @@ struct Run {
   std::uint64_t number = 0;
   const NumberedPlan* plan = nullptr;
   Time created = 0;
-  Time due = 0;             // submitted with a delay: not before this
-  Time last_time = 0;       // of the last event
+  Time due = 0;        // submitted with a delay: not before this
+  Time last_time = 0;  // of the last event
   Time ended = 0;
-  Time paused_at = 0;       // 0 = not paused
+  Time paused_at = 0;  // 0 = not paused
   std::int64_t paused_total = 0;
   std::uint32_t sequence = 0;  // of the last event
   std::uint32_t open_steps = 0;
@@ -139,12 +139,12 @@ struct Run {
   std::unique_ptr<Extra> extra;
 
   // volatile
-  bool live = false;        // stands in queues and in the wheel
-  bool touched = false;     // has events that are in no commit yet
-  bool has_row = false;     // the store has an image
-  bool counted = false;     // among the open runs of the loop's books
+  bool live = false;     // stands in queues and in the wheel
+  bool touched = false;  // has events that are in no commit yet
+  bool has_row = false;  // the store has an image
+  bool counted = false;  // among the open runs of the loop's books
   std::uint32_t running = 0;
-  std::uint32_t queued = 0;     // entries in ready queues, held ones included
+  std::uint32_t queued = 0;  // entries in ready queues, held ones included
   std::uint32_t preparing = 0;
   TimerWheel::Handle deadline_timer = TimerWheel::none;
   std::vector<std::uint32_t> finished;  // steps whose end settle() has not looked at
@@ -155,10 +155,10 @@ struct Run {
   std::size_t framed = 0;          // bytes of it that are in frames already
   std::uint32_t framed_sequence = 0;
   Time framed_time = 0;
-  std::size_t accounted = 0;       // bytes of memory, as last estimated
-  bool to_store = false;           // somebody wants to read its events: write an image
-  std::uint64_t oldest_commit = 0; // whose frame holds the first of them; 0 = none does
-  std::uint64_t leaving_with = 0;  // the commit after which it leaves memory, unless it is touched again
+  std::size_t accounted = 0;        // bytes of memory, as last estimated
+  bool to_store = false;            // somebody wants to read its events: write an image
+  std::uint64_t oldest_commit = 0;  // whose frame holds the first of them; 0 = none does
+  std::uint64_t leaving_with = 0;   // the commit after which it leaves memory, unless it is touched again
 
   std::size_t step_count() const noexcept { return plan->plan->steps.size(); }
   const StepPlan& step_plan(std::uint32_t step) const { return plan->plan->steps[step]; }

@@ -18,8 +18,8 @@ namespace reprise::event {
 // ---- varints, also for everybody else who stores numbers ----------------------------------------
 
 void put_varint(std::string& out, std::uint64_t value);
-void put_signed(std::string& out, std::int64_t value);       // zigzag
-void put_bytes(std::string& out, std::string_view bytes);    // length and bytes
+void put_signed(std::string& out, std::int64_t value);     // zigzag
+void put_bytes(std::string& out, std::string_view bytes);  // length and bytes
 
 // Reads what the functions above wrote. After a mistake every further read gives zeros, and ok() says so: check it once at the end.
 class ByteReader {
@@ -64,7 +64,7 @@ class ChunkReader {
  public:
   ChunkReader(std::string_view chunk, std::uint64_t first_sequence) noexcept;
 
-  bool next(Record& record);          // false: the end, or a mistake
+  bool next(Record& record);  // false: the end, or a mistake
   // The bytes of the event that next() gave, as they are stored: with whatever a newer version has added to them.
   std::string_view raw() const noexcept { return raw_; }
   bool ok() const noexcept { return ok_; }
@@ -84,7 +84,8 @@ class ChunkReader {
 
 void put_frame_header(std::string& out);
 // `events` are whole events of one run (as put_event wrote them), of which the first has this sequence and follows `previous`.
-void put_frame_part(std::string& out, std::uint64_t run, std::uint64_t first_sequence, Time previous, std::string_view events);
+void put_frame_part(std::string& out, std::uint64_t run, std::uint64_t first_sequence, Time previous,
+                    std::string_view events);
 
 struct FramePart {
   std::uint64_t run = 0;

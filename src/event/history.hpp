@@ -23,7 +23,7 @@ class History {
   Event add(const Record& record);
 
  private:
-  struct Item {  // what later events of the same work item need to know
+  struct Item {        // what later events of the same work item need to know
     Time created = 0;  // its first start
     std::unique_ptr<Failure> failure;
     std::int64_t delay = 0;

@@ -13,7 +13,8 @@
 
 namespace reprise::event {
 
-using Time = std::int64_t;  // nanoseconds since 1970, UTC. Plain numbers: this is what is stored and compared a million times a second.
+using Time = std::
+    int64_t;  // nanoseconds since 1970, UTC. Plain numbers: this is what is stored and compared a million times a second.
 
 // Bytes of a user: themselves, or (over 4 KiB) the SHA-256 under which the store keeps them once.
 inline constexpr std::size_t payload_inline_max = 4096;
@@ -59,26 +60,26 @@ struct Record {
   std::uint32_t item = 0;
   std::uint32_t attempt = 0;  // retrying: the next one
 
-  bool will_retry = false;               // failed
-  bool lost = false;                     // failed
-  bool precondition = false;             // failed: before attempt 1
-  bool floored = false;                  // retrying
-  bool skip = false;                     // prepared: the step's condition said no
-  StopReason reason = StopReason::none;  // failed, ended, cancel_requested
-  RunStatus status = RunStatus::running; // ended
-  std::int32_t rule = -1;                // failed, retrying
-  FailureClass failure_class = FailureClass::transient;  // failed: as judged
-  const Failure* failure = nullptr;      // failed
-  std::int64_t delay = 0;                // retrying
+  bool will_retry = false;                                 // failed
+  bool lost = false;                                       // failed
+  bool precondition = false;                               // failed: before attempt 1
+  bool floored = false;                                    // retrying
+  bool skip = false;                                       // prepared: the step's condition said no
+  StopReason reason = StopReason::none;                    // failed, ended, cancel_requested
+  RunStatus status = RunStatus::running;                   // ended
+  std::int32_t rule = -1;                                  // failed, retrying
+  FailureClass failure_class = FailureClass::transient;    // failed: as judged
+  const Failure* failure = nullptr;                        // failed
+  std::int64_t delay = 0;                                  // retrying
   std::int64_t nominal = 0, delay_min = 0, delay_max = 0;  // retrying: the range of the draw
-  Time due = 0;                          // retrying, submitted with a delay (0 = at once)
-  std::uint32_t plan = 0;                // submitted: number of the plan in the store
-  std::uint8_t priority = 0;             // submitted
-  std::uint32_t items = 0;               // submitted, prepared
-  std::uint32_t from_step = 0;           // revisited: the step that failed
-  std::uint64_t fingerprint = 0;         // circuit_opened
-  std::string_view text = {};            // progress, signaled, submitted (key), cancel_requested
-  PayloadView payload = {};              // submitted, prepared, completed, signaled
+  Time due = 0;                                            // retrying, submitted with a delay (0 = at once)
+  std::uint32_t plan = 0;                                  // submitted: number of the plan in the store
+  std::uint8_t priority = 0;                               // submitted
+  std::uint32_t items = 0;                                 // submitted, prepared
+  std::uint32_t from_step = 0;                             // revisited: the step that failed
+  std::uint64_t fingerprint = 0;                           // circuit_opened
+  std::string_view text = {};                              // progress, signaled, submitted (key), cancel_requested
+  PayloadView payload = {};                                // submitted, prepared, completed, signaled
 };
 
 }  // namespace reprise::event

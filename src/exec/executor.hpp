@@ -35,28 +35,29 @@ using StepOutputs = std::vector<StepOutput>;
 
 // What few jobs have; kept apart so that the others stay small.
 struct JobContext {
-  Failure last_failure = {};               // of the attempt before; meaningful when attempt > 1
+  Failure last_failure = {};                        // of the attempt before; meaningful when attempt > 1
   std::shared_ptr<const StepOutputs> outputs = {};  // of the steps this one needs; nullptr = they have none
 };
 
 struct Job {
   AttemptId id;
   std::uint32_t attempt = 1;
-  std::uint32_t handler = 0;               // as the executor numbered it
+  std::uint32_t handler = 0;  // as the executor numbered it
   RunId run_id;
-  std::shared_ptr<const std::string> step; // its name
+  std::shared_ptr<const std::string> step;  // its name
   Payload input;
-  bool input_is_list = false;              // the input is the element number `id.item` of that list (list.hpp)
-  Duration timeout{0};                     // of the attempt itself, from when it really begins; 0 = none
-  Time deadline = 0;                       // wall clock; the attempt is cut there; 0 = none
+  bool input_is_list = false;  // the input is the element number `id.item` of that list (list.hpp)
+  Duration timeout{0};         // of the attempt itself, from when it really begins; 0 = none
+  Time deadline = 0;           // wall clock; the attempt is cut there; 0 = none
   std::shared_ptr<const JobContext> context = {};
 };
 
 struct Outcome {
   AttemptId id;
   bool succeeded = false;
-  Payload output = {};                     // when succeeded; over 4 KiB: the bytes themselves, and the loop makes the hash
-  std::unique_ptr<Failure> failure = {};   // otherwise
+  Payload output = {};  // when succeeded; over 4 KiB: the bytes themselves, and the loop makes the hash
+  std::unique_ptr<Failure> failure = {};  // otherwise
+  bool interrupted = false;               // neither: the executor has stopped, and how it would have ended is not known
 };
 
 struct Progress {
@@ -81,8 +82,8 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   virtual ~Executor() = default;
 
-  virtual void start(std::vector<Job>& jobs) = 0;        // takes them; leaves the vector empty
-  virtual void cancel(const AttemptId& id) = 0;          // asks the attempt to stop; it still answers, once
+  virtual void start(std::vector<Job>& jobs) = 0;           // takes them; leaves the vector empty
+  virtual void cancel(const AttemptId& id) = 0;             // asks the attempt to stop; it still answers, once
   virtual std::size_t capacity(std::uint32_t handler) = 0;  // how many more jobs of this handler it would begin soon
 };
 

@@ -319,7 +319,10 @@ void FunctionPool::State::start(std::vector<Job>&& jobs) {
   }
   for (std::size_t index = 0; index < batch->jobs.size(); ++index) {
     make_room(batch->places[index].charge);
-    sink_.ended(failed(batch->jobs[index].id, canceled("the engine is stopping")));
+    Outcome never_began;  // not a failure: it goes on when the store is opened again
+    never_began.id = batch->jobs[index].id;
+    never_began.interrupted = true;
+    sink_.ended(std::move(never_began));
     finish();
   }
 }

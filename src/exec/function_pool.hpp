@@ -66,7 +66,7 @@ class FunctionPool final : public Executor {
   };
 
   // Begins nothing any more. Running calls get `patience` to end, then they are asked to stop and get the grace. What is in the answer
-  // is not told to the sink; everything else has been when this returns. Jobs that are given to start() afterwards are answered as canceled.
+  // is not told to the sink; everything else has been when this returns. Jobs that are given to start() afterwards are answered as interrupted.
   Stopped stop(Duration patience);
 
  private:

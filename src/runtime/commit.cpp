@@ -10,9 +10,9 @@ namespace reprise::runtime {
 namespace {
 
 constexpr std::size_t batches_max = 2;
-constexpr std::size_t spare_bytes_max = 4U << 20U;     // a batch that was larger gives its memory back
-constexpr std::size_t images_to_shorten = 512;          // for each commit, when the journal is too long
-constexpr std::int64_t due_soon = 50'000'000;           // 50 ms: too soon to leave memory for, even when it is short
+constexpr std::size_t spare_bytes_max = 4U << 20U;  // a batch that was larger gives its memory back
+constexpr std::size_t images_to_shorten = 512;      // for each commit, when the journal is too long
+constexpr std::int64_t due_soon = 50'000'000;       // 50 ms: too soon to leave memory for, even when it is short
 constexpr Duration first_retry = std::chrono::milliseconds{50};
 constexpr Duration longest_retry = std::chrono::seconds{2};
 
@@ -96,7 +96,8 @@ void Loop::build(Time now) {
 void Loop::write_run(core::Run& run, Batch& batch, Time now) {
   run.touched = false;
   if (observer_ != nullptr && observer_->is_watching() && run.sequence > run.framed_sequence) {
-    batch.notices.push_back({run.number, run.plan->plan.get(), run.created, run.events_first, run.framed_sequence + 1, run.events});
+    batch.notices.push_back(
+        {run.number, run.plan->plan.get(), run.created, run.events_first, run.framed_sequence + 1, run.events});
   }
   if (run.has_ended()) {
     write_image(run, batch, 0);
@@ -154,7 +155,8 @@ void Loop::write_image(core::Run& run, Batch& batch, Time due) {
 
 void Loop::write_part(core::Run& run, Batch& batch) {
   if (run.framed == run.events.size()) return;
-  event::put_frame_part(frame_, run.number, run.framed_sequence + 1, run.framed_time, std::string_view{run.events}.substr(run.framed));
+  event::put_frame_part(frame_, run.number, run.framed_sequence + 1, run.framed_time,
+                        std::string_view{run.events}.substr(run.framed));
   run.framed = run.events.size();
   run.framed_sequence = run.sequence;
   run.framed_time = run.last_time;
@@ -300,7 +302,9 @@ void Loop::end_write(store::Result<void> result, Time now) {
     retry_delay_ = std::clamp(retry_delay_ * 2, first_retry, longest_retry);
     retry_at_ = now + retry_delay_.count();
     Error told = *trouble_;
-    told.message += " (not recorded yet; the engine keeps trying, so it may still happen: submit again with the same key to be sure)";
+    told.message +=
+        " (not recorded yet; the engine keeps trying, so it may still happen: submit again with the same key to be "
+        "sure)";
     for (const auto& batch : outstanding_) {
       for (Batch::Answer& waiting : batch->answers) waiting.reply->done(std::unexpected{told});
       batch->answers.clear();
@@ -326,7 +330,8 @@ void Loop::release(Batch& batch, Time now) {
   for (const event::AttemptId& cancel : batch.cancels) executor_.cancel(cancel);
   for (Batch::Answer& waiting : batch.answers) waiting.reply->done(std::move(waiting.answer));
   for (const Batch::Notice& notice : batch.notices) {
-    observer_->published(id(notice.run, notice.created), *notice.plan, notice.chunk_first, notice.new_first, notice.chunk);
+    observer_->published(id(notice.run, notice.created), *notice.plan, notice.chunk_first, notice.new_first,
+                         notice.chunk);
   }
   while (commit != 0 && !young_order_.empty() && young_order_.front().commit <= commit) {
     // A run that was removed meanwhile may have left its key to a younger one.

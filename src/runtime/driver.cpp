@@ -22,6 +22,7 @@ Driver::Driver(Loop& loop, store::Store& store, const Clock& clock, std::size_t 
 Driver::~Driver() { finish(); }
 
 void Driver::start() {
+  publish_stats();
   loop_thread_ = std::thread{[this] { run(); }};
   writer_thread_ = std::thread{[this] { run_writer(); }};
 }
@@ -102,7 +103,9 @@ void Driver::wait_for_work(bool more, std::vector<Input>& inputs) {
   if (!more && loop_.expects_answer_soon()) look_around();
   std::unique_lock lock{mutex_};
   threshold_ = wake_threshold();
-  const auto has_work = [&] { return inbox_.size() >= threshold_ || written_.has_value() || stop_starting_ || finishing_; };
+  const auto has_work = [&] {
+    return inbox_.size() >= threshold_ || written_.has_value() || stop_starting_ || finishing_;
+  };
   if (!more && !has_work()) {
     sleeping_ = true;
     const std::optional<Time> next = loop_.next_wakeup();

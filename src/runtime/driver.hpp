@@ -45,7 +45,7 @@ class Driver {
 
   void start();
 
-  void push(Input&& input);           // from workers: there is always room
+  void push(Input&& input);            // from workers: there is always room
   bool push_when_room(Input&& input);  // from callers: waits for room; false: the engine has stopped
 
   void stop_starting();

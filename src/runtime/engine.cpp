@@ -28,7 +28,9 @@ constexpr std::size_t key_max = 512;
 constexpr std::size_t payload_max = std::size_t{1} << 30U;
 constexpr std::size_t batch_max = 100'000;
 
-std::unexpected<Error> invalid(std::string message) { return std::unexpected{Error{ErrorCode::invalid, std::move(message)}}; }
+std::unexpected<Error> invalid(std::string message) {
+  return std::unexpected{Error{ErrorCode::invalid, std::move(message)}};
+}
 std::unexpected<Error> stopped() { return std::unexpected{Error{ErrorCode::stopped, "the engine has stopped"}}; }
 
 // A reply that a thread waits for.
@@ -130,7 +132,7 @@ struct Engine::State final : exec::Sink {
       for (const event::AttemptId& id : *left) {
         runtime::Ended ended;
         ended.outcome.id = id;
-        ended.interrupted = true;
+        ended.outcome.interrupted = true;
         driver.push(std::move(ended));
       }
     }
@@ -143,7 +145,8 @@ struct Engine::State final : exec::Sink {
   std::expected<runtime::NewRun, Error> new_run(Task& task);
   std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question);
   std::expected<RunOutcome, Error> outcome_in(Awaited<runtime::AskReply>& reply);
-  std::expected<void, Error> operate(runtime::Operation operation, const RunId& run, std::string_view text = {}, std::string payload = {});
+  std::expected<void, Error> operate(runtime::Operation operation, const RunId& run, std::string_view text = {},
+                                     std::string payload = {});
 
   EngineSettings settings;
   Env& env;
@@ -253,7 +256,8 @@ std::expected<std::vector<RunId>, Error> Engine::submit_all(std::vector<Task> ta
 
 // ---- asking ----------------------------------------
 
-std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> Engine::State::ask(const RunId& run, runtime::Question question) {
+std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> Engine::State::ask(const RunId& run,
+                                                                                     runtime::Question question) {
   auto reply = std::make_shared<Awaited<runtime::AskReply>>();
   if (!driver.push_when_room(runtime::Ask{question, run, reply})) return stopped();
   if (question == runtime::Question::ended) return reply;
@@ -302,7 +306,8 @@ std::expected<RunPage, Error> Engine::find(const RunQuery& query, std::string_vi
   reply->query = query;
   if (!cursor.empty()) {
     const auto [end, mistake] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), reply->below);
-    if (mistake != std::errc{} || end != cursor.data() + cursor.size() || reply->below == 0) return invalid("this is not a cursor that find() gave");
+    if (mistake != std::errc{} || end != cursor.data() + cursor.size() || reply->below == 0)
+      return invalid("this is not a cursor that find() gave");
   }
   if (!state_->driver.push_when_room(runtime::Find{reply})) return stopped();
   if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
@@ -327,7 +332,8 @@ std::expected<std::vector<Event>, Error> Engine::events(const RunId& run) {
     ok = ok && reader.ok();
   });
   if (!read) return std::unexpected{read.error()};
-  if (!ok) return std::unexpected{Error{ErrorCode::store_damaged, "the events of run " + to_string(run) + " cannot be read"}};
+  if (!ok)
+    return std::unexpected{Error{ErrorCode::store_damaged, "the events of run " + to_string(run) + " cannot be read"}};
   return events;
 }
 
@@ -357,7 +363,9 @@ std::expected<void, Error> Engine::cancel(const RunId& run, std::string_view why
 }
 std::expected<void, Error> Engine::pause(const RunId& run) { return state_->operate(runtime::Operation::pause, run); }
 std::expected<void, Error> Engine::resume(const RunId& run) { return state_->operate(runtime::Operation::resume, run); }
-std::expected<void, Error> Engine::retry_failed(const RunId& run) { return state_->operate(runtime::Operation::retry_failed, run); }
+std::expected<void, Error> Engine::retry_failed(const RunId& run) {
+  return state_->operate(runtime::Operation::retry_failed, run);
+}
 std::expected<void, Error> Engine::remove(const RunId& run) { return state_->operate(runtime::Operation::remove, run); }
 
 std::expected<void, Error> Engine::signal(const RunId& run, std::string_view name, std::string payload) {

@@ -816,8 +816,8 @@ TEST_P(EngineRestart, a_second_engine_is_refused) {
   EXPECT_THROW(make(), EngineError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Store, EngineApi, ::testing::Bool(), [](const auto& param) { return param.param ? "sqlite" : "memory"; });
-INSTANTIATE_TEST_SUITE_P(Store, EngineRestart, ::testing::Values(true), [](const auto&) { return "sqlite"; });
+INSTANTIATE_TEST_SUITE_P(Both, EngineApi, ::testing::Bool(), [](const auto& param) { return param.param ? "sqlite" : "memory"; });
+INSTANTIATE_TEST_SUITE_P(Durable, EngineRestart, ::testing::Values(true), [](const auto&) { return "sqlite"; });
 
 TEST(EngineOpen, a_store_nobody_knows_is_refused) {
   const testing_support::TemporaryDirectory folder;

@@ -30,7 +30,7 @@ struct Feed {
   std::mutex mutex;
   std::condition_variable wake;
   std::deque<Event> events;
-  std::uint64_t taken = 0;    // one run: the highest sequence that was read or dropped
+  std::uint64_t taken = 0;  // one run: the highest sequence that was read or dropped
   std::uint64_t dropped = 0;
   bool open = true;
 };

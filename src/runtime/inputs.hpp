@@ -40,8 +40,8 @@ struct BookedPlan {
 
 struct NewRun {
   const BookedPlan* plan = nullptr;
-  Payload input = {};      // over 4 KiB: the hash ...
-  std::string body = {};   // ... of this
+  Payload input = {};     // over 4 KiB: the hash ...
+  std::string body = {};  // ... of this
   std::uint32_t items = 0;
   std::string key = {};
   Duration delay{0};
@@ -104,8 +104,7 @@ struct OpenQueue {
 
 struct Ended {
   exec::Outcome outcome;
-  std::string body;  // of an output over 4 KiB; outcome.output is its hash then
-  bool interrupted = false;  // the engine itself stopped it
+  std::string body;          // of an output over 4 KiB; outcome.output is its hash then
 };
 
 using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, exec::Progress>;

@@ -51,7 +51,7 @@ bool Loop::turn(Time now) {
 }
 
 bool Loop::has_news() const noexcept {
-  const core::Effects& effects = const_cast<Loop*>(this)->core_.effects();
+  const core::Effects& effects = core_.effects();
   return !effects.touched.empty() || !answers_.empty() || !filling_.removals.empty() || !filling_.plans.empty() ||
          !effects.prepares.empty() || !effects.cancels.empty();
 }
@@ -75,7 +75,7 @@ std::optional<Time> Loop::next_wakeup() const {
 
 void Loop::take(Ended&& ended, Time now) {
   exec::Outcome& outcome = ended.outcome;
-  if (ended.interrupted) {
+  if (outcome.interrupted) {
     core_.interrupted(outcome.id, now);
   } else if (!outcome.succeeded) {
     core_.failed(outcome.id, *outcome.failure, now);
@@ -111,7 +111,8 @@ void Loop::take(Submit&& submit, Time now) {
       known.push_back(*found);
     }
   }
-  for (std::size_t index = 0; answer && index < known.size(); ++index) accept(submit.reply->runs[index], known[index], now);
+  for (std::size_t index = 0; answer && index < known.size(); ++index)
+    accept(submit.reply->runs[index], known[index], now);
   answer_later(std::move(submit.reply), std::move(answer));
 }
 
@@ -119,7 +120,8 @@ std::expected<void, Error> Loop::admit(const SubmitReply& reply) const {
   if (trouble_) return std::unexpected{*trouble_};
   if (!starting_) return std::unexpected{Error{ErrorCode::stopped, "the engine is stopping and takes no new work"}};
   if (open_ + reply.runs.size() > settings_.max_open) {
-    return std::unexpected{Error{ErrorCode::full, "there are " + std::to_string(open_) + " open runs, and max_open is " +
+    return std::unexpected{Error{ErrorCode::full, "there are " + std::to_string(open_) +
+                                                      " open runs, and max_open is " +
                                                       std::to_string(settings_.max_open) + ": try again later"}};
   }
   if (next_run_ + reply.runs.size() > run_number_max) {
@@ -158,16 +160,17 @@ void Loop::accept(NewRun& run, const std::optional<RunId>& known, Time now) {
     return;
   }
   const std::uint64_t number = next_run_++;
-  const Time due = run.delay.count() > 0 ? (run.delay.count() > INT64_MAX - now ? INT64_MAX : now + run.delay.count()) : 0;
+  const Time due =
+      run.delay.count() > 0 ? (run.delay.count() > INT64_MAX - now ? INT64_MAX : now + run.delay.count()) : 0;
   core::Run& accepted = core_.submit({.run = number,
-                .plan = plan_of(*run.plan),
-                .input = run.input.view(),
-                .items = run.items,
-                .key = run.key,
-                .due = due,
-                .priority = run.priority,
-                .asleep = memory_is_short()},
-               now);
+                                      .plan = plan_of(*run.plan),
+                                      .input = run.input.view(),
+                                      .items = run.items,
+                                      .key = run.key,
+                                      .due = due,
+                                      .priority = run.priority,
+                                      .asleep = memory_is_short()},
+                                     now);
   ++open_;
   accepted.counted = true;
   run.id = id(number, now);
@@ -222,16 +225,21 @@ void Loop::take(Operate&& operate, Time now) {
 
 std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Time now) {
   switch (operate.operation) {
-    case Operation::cancel: return core_.cancel(run, operate.text, now);
-    case Operation::pause: return core_.pause(run, now);
-    case Operation::resume: return core_.resume(run, now);
-    case Operation::retry_failed: return core_.retry_failed(run, now);
+    case Operation::cancel:
+      return core_.cancel(run, operate.text, now);
+    case Operation::pause:
+      return core_.pause(run, now);
+    case Operation::resume:
+      return core_.resume(run, now);
+    case Operation::retry_failed:
+      return core_.retry_failed(run, now);
     case Operation::signal: {
       auto answer = core_.signal(run, operate.text, operate.payload.view(), now);
       if (answer && operate.payload.hashed) put_payload(run.number, operate.payload, std::move(operate.body));
       return answer;
     }
-    case Operation::remove: break;
+    case Operation::remove:
+      break;
   }
   return {};
 }

@@ -100,7 +100,10 @@ class Loop {
   bool has_news() const noexcept;      // build() would find something ...
   bool has_news_now() const noexcept;  // ... and has room for it
   // Nothing is being written, and a few attempts are running.
-  bool expects_answer_soon() const noexcept { return outstanding_.empty() && core_.counters().running - 1 < 4; }
+  bool expects_answer_soon() const noexcept {
+    const std::uint64_t running = core_.counters().running;
+    return outstanding_.empty() && running > 0 && running <= 4;
+  }
   bool in_trouble() const noexcept { return trouble_.has_value(); }
   bool is_loading() const noexcept { return loading_; }
   std::optional<Time> next_wakeup() const;
@@ -219,12 +222,12 @@ class Loop {
   bool loading_ = true;
   std::uint64_t open_cursor_ = 0;
   store::DueCursor due_cursor_;
-  std::optional<Time> next_due_;  // of the parked runs; not exact: may be too early
-  Time next_retention_ = 0;  // 0 = never
-  std::uint64_t removed_with_ = 0;  // the commit with the last removals
+  std::optional<Time> next_due_;                // of the parked runs; not exact: may be too early
+  Time next_retention_ = 0;                     // 0 = never
+  std::uint64_t removed_with_ = 0;              // the commit with the last removals
   std::unordered_set<std::uint64_t> removing_;  // runs whose removal is not durable yet: for everybody they are gone
-  Time read_again_ = 0;                 // the store could not be read: not before this
-  std::vector<core::Prepare> uncounted_;  // lists that could not be read
+  Time read_again_ = 0;                         // the store could not be read: not before this
+  std::vector<core::Prepare> uncounted_;        // lists that could not be read
   std::uint64_t committed_ = 0;
   std::uint64_t committed_bytes_ = 0;
 };

@@ -42,8 +42,8 @@ std::optional<Duration> shorter(const std::optional<Duration>& left, const std::
   return right ? std::min(*left, *right) : left;
 }
 
-core::StepPlan call_step(std::string name, const std::string& handler, const PolicyLevels& levels, const HandlerOptions& options,
-                         const std::optional<Duration>& timeout) {
+core::StepPlan call_step(std::string name, const std::string& handler, const PolicyLevels& levels,
+                         const HandlerOptions& options, const std::optional<Duration>& timeout) {
   core::StepPlan step;
   step.name = std::make_shared<const std::string>(std::move(name));
   step.handler = handler;
@@ -197,7 +197,8 @@ std::string PlanBook::mistakes_in(const Flow& flow) const {
     if (std::ranges::count(names, step.name) > 1) say(step.name, "another step has the same name");
     const int verbs = (step.handler.empty() ? 0 : 1) + (step.wait ? 1 : 0) + (step.signal.empty() ? 0 : 1);
     if (verbs != 1) say(step.name, "exactly one of handler, wait and signal says what a step does");
-    if (!step.handler.empty() && !handlers_.contains(step.handler)) say(step.name, unknown("handler", step.handler, names_in(handlers_)));
+    if (!step.handler.empty() && !handlers_.contains(step.handler))
+      say(step.name, unknown("handler", step.handler, names_in(handlers_)));
     if (step.wait && step.wait->count() < 0) say(step.name, "a wait is not negative");
     for (const std::string& need : step.needs) {
       if (!has_step(flow, need)) say(step.name, unknown("step", need, names));
@@ -206,14 +207,17 @@ std::string PlanBook::mistakes_in(const Flow& flow) const {
       say(step.name, "for_each names a step that this one needs");
     }
     if (!step.for_each.empty() && step.handler.empty()) say(step.name, "for_each goes with a handler");
-    if ((step.on_failure == OnFailure::revisit) != !step.revisit.empty()) say(step.name, "on_failure revisit names the step in `revisit`");
+    if ((step.on_failure == OnFailure::revisit) != !step.revisit.empty())
+      say(step.name, "on_failure revisit names the step in `revisit`");
     if (!step.revisit.empty() && !has_step(flow, step.revisit)) {
       say(step.name, unknown("step", step.revisit, names));
     } else if (!step.revisit.empty() && !comes_after(flow, step, step.revisit)) {
-      say(step.name, "revisit names the step itself or one that it needs, directly or not; " + quoted(step.revisit) + " is neither");
+      say(step.name, "revisit names the step itself or one that it needs, directly or not; " + quoted(step.revisit) +
+                         " is neither");
     }
     if (step.max_visits == 0) say(step.name, "max_visits is at least 1");
-    if (step.circuit_breaker && step.circuit_breaker->limit == 0) say(step.name, "the limit of a circuit breaker is at least 1");
+    if (step.circuit_breaker && step.circuit_breaker->limit == 0)
+      say(step.name, "the limit of a circuit breaker is at least 1");
   }
   if (const std::string cycle = cycle_in(flow); !cycle.empty()) say("", "steps need each other in a circle: " + cycle);
   return mistakes;

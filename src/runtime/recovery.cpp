@@ -68,8 +68,11 @@ store::Result<void> Loop::replay_journal(Time now) {
       event::FrameReader reader{frame};
       event::FramePart part;
       while (!mistake && reader.next(part)) visit(commit, part);
-      if (!mistake && reader.newer()) mistake = Error{ErrorCode::store_newer, "the journal was written by a newer version of Reprise"};
-      if (!mistake && !reader.ok()) mistake = Error{ErrorCode::store_damaged, "commit " + std::to_string(commit) + " of the journal cannot be read"};
+      if (!mistake && reader.newer())
+        mistake = Error{ErrorCode::store_newer, "the journal was written by a newer version of Reprise"};
+      if (!mistake && !reader.ok())
+        mistake =
+            Error{ErrorCode::store_damaged, "commit " + std::to_string(commit) + " of the journal cannot be read"};
       return !mistake;
     });
   };
@@ -102,7 +105,8 @@ store::Result<void> Loop::replay_journal(Time now) {
         run->counted = true;
       }
       if (run == nullptr) {
-        mistake = Error{ErrorCode::store_damaged, "run " + std::to_string(part.run) + " is in the journal and has no row"};
+        mistake =
+            Error{ErrorCode::store_damaged, "run " + std::to_string(part.run) + " is in the journal and has no row"};
         return;
       }
       order.push_back(part.run);
@@ -110,7 +114,8 @@ store::Result<void> Loop::replay_journal(Time now) {
       journal_order_.emplace_back(part.run, commit);
     }
     if (!core_.replay(*run, part.chunk, part.first_sequence)) {
-      mistake = Error{ErrorCode::store_damaged, "the events of run " + std::to_string(part.run) + " do not fit together"};
+      mistake =
+          Error{ErrorCode::store_damaged, "the events of run " + std::to_string(part.run) + " do not fit together"};
     }
   });
   if (!second) return second;
@@ -131,7 +136,8 @@ store::Result<void> Loop::replay_journal(Time now) {
 
 core::Run* Loop::revive(const store::StoredRun& row) {
   core::Run& run = core_.add(row.run);
-  if (core::decode_state(row.state, [&](std::uint32_t number) { return core_.plan(number); }, run)) {
+  if (core::decode_state(
+          row.state, [&](std::uint32_t number) { return core_.plan(number); }, run)) {
     run.has_row = true;
     run.framed_sequence = run.sequence;
     run.counted = is_open(row.status);
