@@ -52,6 +52,7 @@ class History {
   void interfere(const Known& known);
   void run_until(Time when);
 
+  void turn_on();
   void calm_down();
   void run_until_all_have_ended(const char* when);
   bool is_everything_done() const;
@@ -124,9 +125,7 @@ void History::plan_crashes() {
       } else {
         machine_.crash();
       }
-      world_.after(world_.chance(500) ? world_.span(1, 100 * millisecond) : world_.span(millisecond, 30 * second), [this] {
-        if (machine_.is_off()) machine_.boot();
-      });
+      world_.after(world_.chance(500) ? world_.span(1, 100 * millisecond) : world_.span(millisecond, 30 * second), [this] { turn_on(); });
     });
   }
   // The disk fills up for a while.
@@ -220,9 +219,13 @@ void History::calm_down() {
   machine_.handlers_come = 0;
   executor_.threads = 16;
   // What crashed is started by its own alarm; the first part may have planned none.
-  world_.after(0, [this] {
-    if (machine_.is_off()) machine_.boot();
-  });
+  world_.after(0, [this] { turn_on(); });
+}
+
+// What is being stopped is started when it has stopped.
+void History::turn_on() {
+  if (machine_.is_off()) return machine_.boot();
+  if (!machine_.is_up()) world_.after(100 * millisecond, [this] { turn_on(); });
 }
 
 bool History::is_everything_done() const {

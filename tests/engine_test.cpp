@@ -97,11 +97,11 @@ void eventually(Condition&& holds) {
   while (!holds()) std::this_thread::sleep_for(1ms);  // ctest has a time limit for those that never do
 }
 
-#define EXPECT_CODE(call, wanted)           \
-  do {                                      \
-    const auto answer = (call);             \
-    ASSERT_FALSE(answer.has_value());       \
-    EXPECT_EQ(answer.error().code, wanted); \
+#define EXPECT_CODE(call, wanted)                 \
+  do {                                            \
+    const auto answer = (call);                   \
+    ASSERT_FALSE(answer.has_value());             \
+    EXPECT_EQ(answer.error().code, wanted);       \
     EXPECT_FALSE(answer.error().message.empty()); \
   } while (false)
 
@@ -131,9 +131,11 @@ TEST_P(EngineApi, handlers_take_and_give_many_things) {
   ASSERT_TRUE(engine.handle("text", [] { return "text"; }));
   ASSERT_TRUE(engine.handle("work", [](Work& work) { return std::string{work.step()}; }));
   ASSERT_TRUE(engine.handle("expected", [](std::string_view) -> std::expected<void, Failure> { return {}; }));
-  ASSERT_TRUE(engine.handle("words", []() -> std::expected<std::string, std::string> { return std::unexpected{"gone"}; },
+  ASSERT_TRUE(engine.handle("words",
+                            []() -> std::expected<std::string, std::string> { return std::unexpected{"gone"}; },
                             {.retry = policy::none}));
-  ASSERT_TRUE(engine.handle("throws", []() -> std::string { throw std::runtime_error{"thrown"}; }, {.retry = policy::none}));
+  ASSERT_TRUE(
+      engine.handle("throws", []() -> std::string { throw std::runtime_error{"thrown"}; }, {.retry = policy::none}));
   ASSERT_TRUE(engine.handle("throws 7", []() -> std::string { throw 7; }, {.retry = policy::none}));
   EXPECT_EQ(outcome(engine, submitted(engine, {.handler = "nothing"})).output, "");
   EXPECT_EQ(outcome(engine, submitted(engine, {.handler = "text"})).output, "text");
@@ -148,20 +150,19 @@ TEST_P(EngineApi, tries_again_and_tells_the_handler_what_happened) {
   Engine engine = make();
   std::set<std::string> keys;
   std::vector<std::uint64_t> attempts;
-  ASSERT_TRUE(engine.handle(
-      "flaky",
-      [&](Work& work) -> Result {
-        keys.emplace(work.idempotency_key());
-        attempts.push_back(work.attempt());
-        EXPECT_EQ(work.is_retry(), work.attempt() > 1);
-        EXPECT_EQ(work.last_failure() != nullptr, work.is_retry());
-        if (work.is_retry()) {
-          EXPECT_EQ(work.last_failure()->message, "no answer");
-        }
-        if (work.attempt() < 3) return std::unexpected{unavailable};
-        return "done";
-      },
-      {.retry = steady(5, 5ms)}));
+  ASSERT_TRUE(engine.handle("flaky",
+                            [&](Work& work) -> Result {
+                              keys.emplace(work.idempotency_key());
+                              attempts.push_back(work.attempt());
+                              EXPECT_EQ(work.is_retry(), work.attempt() > 1);
+                              EXPECT_EQ(work.last_failure() != nullptr, work.is_retry());
+                              if (work.is_retry()) {
+                                EXPECT_EQ(work.last_failure()->message, "no answer");
+                              }
+                              if (work.attempt() < 3) return std::unexpected{unavailable};
+                              return "done";
+                            },
+                            {.retry = steady(5, 5ms)}));
   const RunId run = submitted(engine, {.handler = "flaky"});
   EXPECT_EQ(outcome(engine, run), (RunOutcome{.status = RunStatus::succeeded, .output = "done", .attempts = 3}));
   EXPECT_EQ(attempts, (std::vector<std::uint64_t>{1, 2, 3}));
@@ -178,7 +179,8 @@ TEST_P(EngineApi, tries_again_and_tells_the_handler_what_happened) {
 
 TEST_P(EngineApi, gives_up_and_says_why) {
   Engine engine = make();
-  ASSERT_TRUE(engine.handle("never", []() -> Result { return std::unexpected{unavailable}; }, {.retry = steady(3, 1ms)}));
+  ASSERT_TRUE(
+      engine.handle("never", []() -> Result { return std::unexpected{unavailable}; }, {.retry = steady(3, 1ms)}));
   const RunOutcome ended = outcome(engine, submitted(engine, {.handler = "never"}));
   EXPECT_EQ(ended.status, RunStatus::failed);
   EXPECT_EQ(ended.reason, StopReason::attempts);
@@ -190,14 +192,13 @@ TEST_P(EngineApi, gives_up_and_says_why) {
 
 TEST_P(EngineApi, an_attempt_that_takes_too_long_is_cut) {
   Engine engine = make();
-  ASSERT_TRUE(engine.handle(
-      "slow",
-      [](Work& work) -> Result {
-        EXPECT_TRUE(work.remaining().has_value());
-        while (!work.stop_token().stop_requested()) std::this_thread::sleep_for(1ms);
-        return std::unexpected{unavailable};
-      },
-      {.retry = steady(2, 1ms), .timeout = 10ms}));
+  ASSERT_TRUE(engine.handle("slow",
+                            [](Work& work) -> Result {
+                              EXPECT_TRUE(work.remaining().has_value());
+                              while (!work.stop_token().stop_requested()) std::this_thread::sleep_for(1ms);
+                              return std::unexpected{unavailable};
+                            },
+                            {.retry = steady(2, 1ms), .timeout = 10ms}));
   const RunOutcome ended = outcome(engine, submitted(engine, {.handler = "slow"}));
   EXPECT_EQ(ended.status, RunStatus::failed);
   EXPECT_EQ(ended.attempts, 2U);
@@ -327,17 +328,16 @@ TEST_P(EngineApi, a_handler_has_at_most_its_concurrency) {
   Engine engine = make();
   std::atomic<int> inside = 0;
   std::atomic<int> most = 0;
-  ASSERT_TRUE(engine.handle(
-      "alone",
-      [&] {
-        const int now = ++inside;
-        int seen = most;
-        while (now > seen && !most.compare_exchange_weak(seen, now)) {
-        }
-        std::this_thread::yield();
-        --inside;
-      },
-      {.concurrency = 2}));
+  ASSERT_TRUE(engine.handle("alone",
+                            [&] {
+                              const int now = ++inside;
+                              int seen = most;
+                              while (now > seen && !most.compare_exchange_weak(seen, now)) {
+                              }
+                              std::this_thread::yield();
+                              --inside;
+                            },
+                            {.concurrency = 2}));
   const auto runs = engine.submit_all(std::vector<Task>(100, Task{.handler = "alone"}));
   ASSERT_TRUE(runs);
   for (const RunId& run : *runs) outcome(engine, run);
@@ -348,15 +348,14 @@ TEST_P(EngineApi, items_are_worked_on_one_by_one) {
   Engine engine = make();
   std::mutex mutex;
   std::set<std::pair<std::uint32_t, std::string>> seen;
-  ASSERT_TRUE(engine.handle(
-      "item",
-      [&](Work& work) -> Result {
-        const std::lock_guard lock{mutex};
-        if (work.item() == 1 && !work.is_retry()) return std::unexpected{unavailable};
-        seen.emplace(work.item(), work.input());
-        return std::string{work.input()};
-      },
-      {.retry = steady(2, 1ms)}));
+  ASSERT_TRUE(engine.handle("item",
+                            [&](Work& work) -> Result {
+                              const std::lock_guard lock{mutex};
+                              if (work.item() == 1 && !work.is_retry()) return std::unexpected{unavailable};
+                              seen.emplace(work.item(), work.input());
+                              return std::string{work.input()};
+                            },
+                            {.retry = steady(2, 1ms)}));
   const RunId run = submitted(engine, {.handler = "item", .items = {"a", "", "c"}});
   EXPECT_EQ(outcome(engine, run).status, RunStatus::succeeded);
   EXPECT_EQ(seen, (std::set<std::pair<std::uint32_t, std::string>>{{0, "a"}, {1, ""}, {2, "c"}}));
@@ -381,10 +380,11 @@ TEST_P(EngineApi, a_flow_hands_results_from_step_to_step) {
     EXPECT_EQ(work.output_of("nobody"), "");
     return all;
   }));
-  ASSERT_TRUE(engine.flow({.name = "letters",
-                           .steps = {{.name = "list", .handler = "split"},
-                                     {.name = "each", .handler = "twice", .needs = {"list"}, .for_each = "list", .max_parallel = 2},
-                                     {.name = "all", .handler = "join", .needs = {"each"}}}}));
+  ASSERT_TRUE(engine.flow(
+      {.name = "letters",
+       .steps = {{.name = "list", .handler = "split"},
+                 {.name = "each", .handler = "twice", .needs = {"list"}, .for_each = "list", .max_parallel = 2},
+                 {.name = "all", .handler = "join", .needs = {"each"}}}}));
   EXPECT_EQ(outcome(engine, submitted(engine, {.flow = "letters", .input = "abc"})).output, "abc,aa,bb,cc");
   EXPECT_EQ(outcome(engine, submitted(engine, {.flow = "letters", .input = ""})).output, "");
 }
@@ -423,9 +423,12 @@ TEST_P(EngineApi, large_payloads_arrive_whole) {
   const std::string large(100'000, 'x');
   Engine engine = make();
   ASSERT_TRUE(engine.handle("echo", [](std::string_view input) { return std::string{input}; }));
-  ASSERT_TRUE(engine.handle("list", [&] { return encode_list(std::vector<std::string>{large + "1", "", large + "2"}); }));
+  ASSERT_TRUE(engine.handle("list", [&] {
+    return encode_list(std::vector<std::string>{large + "1", "", large + "2"});
+  }));
   ASSERT_TRUE(engine.handle("sizes", [](Work& work) {
-    return std::to_string(work.output_of("s").size()) + " " + std::to_string(decode_list(work.output_of("each"))->at(2).size());
+    return std::to_string(work.output_of("s").size()) + " " +
+           std::to_string(decode_list(work.output_of("each"))->at(2).size());
   }));
   for (int count = 0; count < 3; ++count) {
     EXPECT_EQ(outcome(engine, submitted(engine, {.handler = "echo", .input = large})).output, large);
@@ -447,7 +450,9 @@ TEST_P(EngineApi, large_payloads_arrive_whole) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open_v2(path().c_str(), &database, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
   int payloads = 0;
-  const auto read = [](void* out, int, char** values, char**) { return *static_cast<int*>(out) = std::atoi(values[0]), 0; };
+  const auto read = [](void* out, int, char** values, char**) {
+    return *static_cast<int*>(out) = std::atoi(values[0]), 0;
+  };
   sqlite3_exec(database, "SELECT count(*) FROM payloads", read, &payloads, nullptr);
   sqlite3_close(database);
   EXPECT_EQ(payloads, 4);  // `large` once, the list, and its two large elements
@@ -463,7 +468,8 @@ TEST_P(EngineApi, cancel_stops_what_runs_and_what_waits) {
     while (!work.stop_token().stop_requested()) std::this_thread::sleep_for(1ms);
     return std::unexpected{unavailable};
   }));
-  ASSERT_TRUE(engine.handle("fails", []() -> Result { return std::unexpected{unavailable}; }, {.retry = steady(9, 1h)}));
+  ASSERT_TRUE(
+      engine.handle("fails", []() -> Result { return std::unexpected{unavailable}; }, {.retry = steady(9, 1h)}));
   const RunId run = submitted(engine, {.handler = "long"});
   running.wait();
   ASSERT_TRUE(engine.cancel(run, "enough"));
@@ -498,7 +504,8 @@ TEST_P(EngineApi, a_paused_run_starts_nothing_until_it_is_resumed) {
   Engine engine = make();
   Gate gate;
   ASSERT_TRUE(engine.handle("gate", [&] { gate.pass(); }));
-  ASSERT_TRUE(engine.flow({.name = "f", .steps = {{.name = "a", .handler = "gate"}, {.name = "b", .handler = "gate", .needs = {"a"}}}}));
+  ASSERT_TRUE(engine.flow(
+      {.name = "f", .steps = {{.name = "a", .handler = "gate"}, {.name = "b", .handler = "gate", .needs = {"a"}}}}));
   const RunId run = submitted(engine, {.flow = "f"});
   gate.await_arrivals(1);
   ASSERT_TRUE(engine.pause(run));
@@ -515,7 +522,8 @@ TEST_P(EngineApi, retry_failed_tries_again_what_failed) {
   Engine engine = make();
   std::atomic<bool> works = false;
   ASSERT_TRUE(engine.handle(
-      "moody", [&](Work& work) -> Result { return works || work.item() == 1 ? Result{"ok"} : std::unexpected{unavailable}; },
+      "moody",
+      [&](Work& work) -> Result { return works || work.item() == 1 ? Result{"ok"} : std::unexpected{unavailable}; },
       {.retry = steady(2, 1ms)}));
   const RunId run = submitted(engine, {.handler = "moody", .items = {"a", "b", "c"}});
   EXPECT_EQ(outcome(engine, run).status, RunStatus::failed);
@@ -546,7 +554,8 @@ TEST_P(EngineApi, find_pages_through_everything_once) {
   ASSERT_TRUE(engine.handle("bad", []() -> Result { return std::unexpected{unavailable}; }, {.retry = policy::none}));
   std::vector<RunId> all;
   for (int count = 0; count < 25; ++count) {
-    all.push_back(submitted(engine, {.handler = count % 5 == 0 ? "bad" : "good", .delay = count % 7 == 0 ? Duration{1h} : Duration{0}}));
+    all.push_back(submitted(
+        engine, {.handler = count % 5 == 0 ? "bad" : "good", .delay = count % 7 == 0 ? Duration{1h} : Duration{0}}));
     if (count % 7 != 0) outcome(engine, all.back());
   }
   std::ranges::reverse(all);
@@ -572,7 +581,7 @@ TEST_P(EngineApi, find_pages_through_everything_once) {
     } while (!cursor.empty());
     return found;
   };
-  EXPECT_EQ(count({.status = RunStatus::running}), 4U);  // 0, 7, 14, 21
+  EXPECT_EQ(count({.status = RunStatus::running}), 4U);             // 0, 7, 14, 21
   EXPECT_EQ(count({.status = RunStatus::failed, .limit = 2}), 4U);  // 5, 10, 15, 20
   EXPECT_EQ(count({.name = "bad", .limit = 3}), 5U);
   EXPECT_EQ(count({.name = "nobody"}), 0U);
@@ -659,7 +668,8 @@ TEST_P(EngineApi, with_little_memory_everything_still_runs_once) {
     for (int count = 0; count < 100; ++count) {
       std::string number = std::to_string(batch * 100 + count);
       number.insert(0, 8 - number.size(), '0');
-      tasks.push_back({.handler = "note", .input = number + std::string(1000, '.'), .delay = count % 3 == 0 ? 100ms : 0ms});
+      tasks.push_back(
+          {.handler = "note", .input = number + std::string(1000, '.'), .delay = count % 3 == 0 ? 100ms : 0ms});
     }
     const auto accepted = engine.submit_all(std::move(tasks));
     ASSERT_TRUE(accepted);
@@ -742,7 +752,8 @@ TEST_P(EngineRestart, goes_on_where_it_was) {
     Engine engine = make();
     std::latch running{1};
     ASSERT_TRUE(engine.handle("echo", [](std::string_view input) { return std::string{input}; }));
-    ASSERT_TRUE(engine.handle("bad", []() -> Result { return std::unexpected{unavailable}; }, {.retry = steady(3, 300ms)}));
+    ASSERT_TRUE(
+        engine.handle("bad", []() -> Result { return std::unexpected{unavailable}; }, {.retry = steady(3, 300ms)}));
     ASSERT_TRUE(engine.handle("long", [&](Work& work) -> Result {
       running.count_down();
       while (!work.stop_token().stop_requested()) std::this_thread::sleep_for(1ms);
@@ -771,7 +782,8 @@ TEST_P(EngineRestart, goes_on_where_it_was) {
   EXPECT_EQ(outcome(engine, unfinished).output, "quick");
   EXPECT_EQ(outcome(engine, delayed).status, RunStatus::succeeded);
   const std::vector<Event> events = events_of(engine, waiting);
-  EXPECT_EQ(names_of(events), (std::vector<std::string>{"submitted", "started", "failed", "retrying", "started", "completed", "ended"}));
+  EXPECT_EQ(names_of(events),
+            (std::vector<std::string>{"submitted", "started", "failed", "retrying", "started", "completed", "ended"}));
   EXPECT_GE(events[4].time, due);
   EXPECT_EQ(engine.stats().open, 0U);
   EXPECT_EQ(engine.find({})->runs.size(), 5U);
@@ -788,8 +800,8 @@ TEST_P(EngineRestart, flows_and_their_signals_go_on) {
                                        {.name = "b", .handler = "echo", .needs = {"s"}}}}));
     run = submitted(engine, {.flow = "f", .input = "in"});
     eventually([&] { return engine.stats().attempts == 1 && engine.stats().running == 0; });
-    ASSERT_TRUE(engine.flow({.name = "held",
-                             .steps = {{.name = "s", .signal = "go"}, {.name = "b", .handler = "echo", .needs = {"s"}}}}));
+    ASSERT_TRUE(engine.flow(
+        {.name = "held", .steps = {{.name = "s", .signal = "go"}, {.name = "b", .handler = "echo", .needs = {"s"}}}}));
     paused = submitted(engine, {.flow = "held", .input = "p"});
     ASSERT_TRUE(engine.pause(paused));
     ASSERT_TRUE(engine.signal(paused, "go"));
@@ -816,13 +828,15 @@ TEST_P(EngineRestart, a_second_engine_is_refused) {
   EXPECT_THROW(make(), EngineError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, EngineApi, ::testing::Bool(), [](const auto& param) { return param.param ? "sqlite" : "memory"; });
+INSTANTIATE_TEST_SUITE_P(Both, EngineApi, ::testing::Bool(),
+                         [](const auto& param) { return param.param ? "sqlite" : "memory"; });
 INSTANTIATE_TEST_SUITE_P(Durable, EngineRestart, ::testing::Values(true), [](const auto&) { return "sqlite"; });
 
 TEST(EngineOpen, a_store_nobody_knows_is_refused) {
   const testing_support::TemporaryDirectory folder;
   const std::string text = folder.write("text", "this is no database, and it is long enough to be taken for one");
-  for (const std::string& store : {std::string{}, std::string{"redis:x"}, std::string{"sqlite:"}, "sqlite:" + text, "sqlite:" + text + "/runs.db"}) {
+  for (const std::string& store : {std::string{}, std::string{"redis:x"}, std::string{"sqlite:"}, "sqlite:" + text,
+                                   "sqlite:" + text + "/runs.db"}) {
     EXPECT_FALSE(Engine::open({.store = store})) << store;
   }
 }

@@ -97,6 +97,7 @@ std::string stop_detail(const Policy& policy, const Question& question, const De
       return "the circuit breaker is open";
     case StopReason::canceled:
       return "canceled work is not retried";
+    case StopReason::max_visits:  // only a flow has visits
     case StopReason::none:
       break;
   }

@@ -400,7 +400,8 @@ TEST(CoreSignals, each_is_consumed_once_and_in_order) {
   EXPECT_EQ(run.status, RunStatus::succeeded);
   EXPECT_EQ(outcome_of(run).output, "2");
 
-  auto& twice = driver.submit(flow({call("a"), signal_step("first", "go", 0s, {0}), signal_step("second", "go", 0s, {1})}));
+  auto& twice =
+      driver.submit(flow({call("a"), signal_step("first", "go", 0s, {0}), signal_step("second", "go", 0s, {1})}));
   ASSERT_TRUE(driver.signal(twice, "go", "1"));
   ASSERT_TRUE(driver.signal(twice, "go", "2"));
   driver.succeed(driver.start_one());
@@ -532,7 +533,8 @@ TEST(CoreBreaker, survives_being_stored) {
 
 TEST(CoreVisits, revisit_goes_back_and_runs_everything_from_there_again) {
   CoreDriver driver;  // a → b → c; c fails and goes back to b
-  auto& run = driver.submit(flow({call("a"), call("b", {0}), with(call("c", {1}, steady(1, 1s)), OnFailure::revisit, 1)}));
+  auto& run =
+      driver.submit(flow({call("a"), call("b", {0}), with(call("c", {1}, steady(1, 1s)), OnFailure::revisit, 1)}));
   driver.succeed(driver.start_one(), "a");
   driver.succeed(driver.start_one());
   driver.fail(driver.start_one(), timeout);
@@ -565,7 +567,8 @@ TEST(CoreVisits, the_visit_after_the_limit_fails_the_step) {
 
 TEST(CoreVisits, what_runs_further_down_is_stopped_and_its_result_is_late) {
   CoreDriver driver;  // a → b, a → c; c fails and goes back to a
-  auto& run = driver.submit(flow({call("a"), call("b", {0}), with(call("c", {0}, steady(1, 1s)), OnFailure::revisit, 0)}));
+  auto& run =
+      driver.submit(flow({call("a"), call("b", {0}), with(call("c", {0}, steady(1, 1s)), OnFailure::revisit, 0)}));
   driver.succeed(driver.start_one());
   const std::vector<Start> both = driver.take_starts();
   ASSERT_EQ(both.size(), 2U);
@@ -609,7 +612,8 @@ TEST(CoreVisits, places_in_queues_from_the_visit_before_touch_nothing) {
 TEST(CoreVisits, what_needs_a_step_that_failed_for_good_stays_unreachable) {
   for (const OnFailure rule : {OnFailure::fail, OnFailure::skip}) {
     CoreDriver driver;  // c needs a, which has failed, and b, which goes back to itself
-    auto& run = driver.submit(flow({with(call("a"), rule), with(call("b", {}, steady(1, 1s)), OnFailure::revisit, 1), call("c", {0, 1})}));
+    auto& run = driver.submit(
+        flow({with(call("a"), rule), with(call("b", {}, steady(1, 1s)), OnFailure::revisit, 1), call("c", {0, 1})}));
     const std::vector<Start> both = driver.take_starts();
     ASSERT_EQ(both.size(), 2U);
     driver.fail(both[0].id, broken);

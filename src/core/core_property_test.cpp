@@ -55,14 +55,19 @@ StepPlan any_step(Dice& dice, std::uint32_t index) {
   const std::string name = "step " + std::to_string(index);
   StepPlan step;
   switch (index == 0 ? 9 : dice.below(10)) {
-    case 0: step = wait_step(name, dice.any_of<Duration>({0s, 1s, 1min}), needs); break;
-    case 1: step = signal_step(name, dice.one_in(2) ? "x" : "y", dice.any_of<Duration>({0s, 10s, 1min}), needs); break;
+    case 0:
+      step = wait_step(name, dice.any_of<Duration>({0s, 1s, 1min}), needs);
+      break;
+    case 1:
+      step = signal_step(name, dice.one_in(2) ? "x" : "y", dice.any_of<Duration>({0s, 10s, 1min}), needs);
+      break;
     case 2:
       step = call(name, needs, any_policy(dice));
       step.for_each = !needs.empty();
       step.list_step = needs.empty() ? 0 : dice.any_of(needs);
       break;
-    default: step = call(name, needs, any_policy(dice));
+    default:
+      step = call(name, needs, any_policy(dice));
   }
   if (step.verb == Verb::call) step.handler = dice.one_in(3) ? "scarce" : "work";
   step.max_parallel = dice.below(3);
@@ -94,14 +99,19 @@ Failure any_failure(Dice& dice) {
 }
 
 std::string description_of(const core::Run& run) {
-  std::string text = "run " + std::to_string(run.number) + ", max_parallel " + std::to_string(run.plan->plan->max_parallel);
+  std::string text =
+      "run " + std::to_string(run.number) + ", max_parallel " + std::to_string(run.plan->plan->max_parallel);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     const StepState& state = run.steps[step];
     const StepPlan& plan = run.step_plan(step);
-    text += "\n  step " + std::to_string(step) + (plan.verb == Verb::call ? " call" : plan.verb == Verb::wait ? " wait" : " signal");
+    text += "\n  step " + std::to_string(step) +
+            (plan.verb == Verb::call   ? " call"
+             : plan.verb == Verb::wait ? " wait"
+                                       : " signal");
     text += plan.for_each ? " each of " + std::to_string(plan.list_step) : "";
     for (const std::uint32_t need : plan.needs) text += " needs " + std::to_string(need);
-    text += ", on_failure " + std::to_string(static_cast<int>(plan.on_failure)) + " tolerate " + std::to_string(plan.tolerate);
+    text += ", on_failure " + std::to_string(static_cast<int>(plan.on_failure)) + " tolerate " +
+            std::to_string(plan.tolerate);
     text += ": status " + std::to_string(static_cast<int>(state.status)) + " items";
     for (std::uint32_t index = 0; index < state.items; ++index) {
       const Item* const item = state.touched(index);
@@ -110,7 +120,8 @@ std::string description_of(const core::Run& run) {
   }
   text += "\n ";
   for (const Recorded& event : events_of(run)) {
-    text += " " + std::string{name_of(event.type())} + "(" + std::to_string(event.record.step) + "." + std::to_string(event.record.item) + ")";
+    text += " " + std::string{name_of(event.type())} + "(" + std::to_string(event.record.step) + "." +
+            std::to_string(event.record.item) + ")";
   }
   return text;
 }
@@ -128,11 +139,19 @@ class World {
 
   void one_input() {
     switch (dice.below(16)) {
-      case 0: submit(); break;
+      case 0:
+        submit();
+        break;
       case 1:
-      case 2: driver.now += Duration{dice.any_of<Duration>({0s, 1ns, 1ms, 1s, 5s, 1min})}.count(); break;
-      case 3: operate(); break;
-      case 4: late_result(); break;
+      case 2:
+        driver.now += Duration{dice.any_of<Duration>({0s, 1ns, 1ms, 1s, 5s, 1min})}.count();
+        break;
+      case 3:
+        operate();
+        break;
+      case 4:
+        late_result();
+        break;
       case 5:
         if (dice.one_in(20)) driver.now -= Duration{dice.any_of<Duration>({1ns, 1s, 1min})}.count();
         break;
@@ -140,9 +159,14 @@ class World {
         if (dice.one_in(10)) new_process();
         break;
       case 7:
-      case 8: prepare(); break;
-      case 9: fire(); break;
-      default: end_attempt();
+      case 8:
+        prepare();
+        break;
+      case 9:
+        fire();
+        break;
+      default:
+        end_attempt();
     }
     dispatch();
   }
@@ -222,9 +246,9 @@ class World {
     if (driver.next_run > 6) return;
     const NumberedPlan* const plan = driver.core.plan(dice.below(static_cast<std::uint32_t>(driver.plans.size())));
     driver.submit(plan, {.items = dice.one_in(2) ? 1 + dice.below(4) : 0,
-                                        .delay = dice.any_of<Duration>({0s, 0s, 1s, 1min}),
-                                        .priority = static_cast<std::uint8_t>(dice.below(10)),
-                                        .asleep = dice.one_in(10)});
+                         .delay = dice.any_of<Duration>({0s, 0s, 1s, 1min}),
+                         .priority = static_cast<std::uint8_t>(dice.below(10)),
+                         .asleep = dice.one_in(10)});
   }
 
   void operate() {
@@ -235,12 +259,22 @@ class World {
     const std::string before = state_of(run);
     Core::Answer answer;
     switch (dice.below(6)) {
-      case 0: answer = driver.core.cancel(run, "why", driver.now); break;
-      case 1: answer = driver.core.pause(run, driver.now); break;
+      case 0:
+        answer = driver.core.cancel(run, "why", driver.now);
+        break;
+      case 1:
+        answer = driver.core.pause(run, driver.now);
+        break;
       case 2:
-      case 3: answer = driver.core.resume(run, driver.now); break;
-      case 4: answer = driver.core.signal(run, dice.one_in(2) ? "x" : "y", {"payload", 7, false}, driver.now); break;
-      case 5: answer = driver.core.retry_failed(run, driver.now); break;
+      case 3:
+        answer = driver.core.resume(run, driver.now);
+        break;
+      case 4:
+        answer = driver.core.signal(run, dice.one_in(2) ? "x" : "y", {"payload", 7, false}, driver.now);
+        break;
+      case 5:
+        answer = driver.core.retry_failed(run, driver.now);
+        break;
     }
     if (!answer) {
       EXPECT_EQ(state_of(run), before) << "it was refused and has changed something";
@@ -285,8 +319,11 @@ class World {
         break;
       case 2:
       case 3:
-      case 4: driver.core.succeeded(id, {"output", 6, false}, driver.now); break;
-      default: driver.core.failed(id, any_failure(dice), driver.now);
+      case 4:
+        driver.core.succeeded(id, {"output", 6, false}, driver.now);
+        break;
+      default:
+        driver.core.failed(id, any_failure(dice), driver.now);
     }
   }
 
@@ -337,7 +374,8 @@ class World {
     for (std::uint32_t number = 0; number < driver.plans.size(); ++number) other.add_plan(number, driver.plans[number]);
     core::Run& copy = other.add(run.number);
     if (const auto image = images_.find(run.number); image != images_.end()) {
-      EXPECT_TRUE(decode_state(image->second, [&](std::uint32_t number) { return other.plan(number); }, copy));
+      EXPECT_TRUE(decode_state(
+          image->second, [&](std::uint32_t number) { return other.plan(number); }, copy));
     }
     if (!run.events.empty()) {
       EXPECT_TRUE(other.replay(copy, run.events, run.events_first));
@@ -352,7 +390,8 @@ class World {
     EXPECT_EQ(replayed(run), state);
     EXPECT_EQ(replayed(run), state);
     core::Run copy;
-    ASSERT_TRUE(decode_state(state, [&](std::uint32_t number) { return driver.core.plan(number); }, copy));
+    ASSERT_TRUE(decode_state(
+        state, [&](std::uint32_t number) { return driver.core.plan(number); }, copy));
     EXPECT_EQ(state_of(copy), state);
     EXPECT_EQ(copy.open_steps, run.open_steps);
   }
@@ -445,7 +484,9 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
         EXPECT_FALSE(told.has_succeeded || told.has_failed);
         told = {.has_succeeded = true};
         break;
-      case EventType::failed: told = {.has_failed = !record.will_retry && record.reason != StopReason::canceled}; break;
+      case EventType::failed:
+        told = {.has_failed = !record.will_retry && record.reason != StopReason::canceled};
+        break;
       case EventType::retrying:
         // A wait that begins during a pause begins when the pause is over.
         told.waits_from = paused_at != 0 ? paused_at - paused : counted;
@@ -453,8 +494,12 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
         EXPECT_GE(record.delay, record.delay_min);
         EXPECT_LE(record.delay, std::max(record.delay_max, record.delay_min));
         break;
-      case EventType::interrupted: told = {}; break;
-      case EventType::paused: paused_at = record.time; break;
+      case EventType::interrupted:
+        told = {};
+        break;
+      case EventType::paused:
+        paused_at = record.time;
+        break;
       case EventType::resumed:
         paused += record.time - paused_at;
         paused_at = 0;
@@ -474,8 +519,11 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
         paused_at = 0;
         std::erase_if(items, [](const auto& entry) { return !entry.second.has_succeeded; });
         break;
-      case EventType::ended: ended = true; break;
-      default: break;
+      case EventType::ended:
+        ended = true;
+        break;
+      default:
+        break;
     }
   }
 }
@@ -511,7 +559,9 @@ RC_GTEST_PROP(CoreProperties, the_same_inputs_give_the_same_bytes, ()) {
 // Damaged bytes are refused or read as some state, and never crash.
 void read_damaged(const std::string& bytes, const Core& core) {
   core::Run run;
-  if (!decode_state(bytes, [&](std::uint32_t number) { return core.plan(number); }, run)) return;
+  if (!decode_state(
+          bytes, [&](std::uint32_t number) { return core.plan(number); }, run))
+    return;
   const std::string again = state_of(run);
   RC_ASSERT(!again.empty());
   outcome_of(run);
@@ -546,7 +596,8 @@ TEST(CoreState, a_newer_version_is_refused) {
   std::string bytes = state_of(driver.submit(task(policy::standard)));
   bytes[0] = 2;
   core::Run run;
-  EXPECT_FALSE(decode_state(bytes, [&](std::uint32_t number) { return driver.core.plan(number); }, run));
+  EXPECT_FALSE(decode_state(
+      bytes, [&](std::uint32_t number) { return driver.core.plan(number); }, run));
 }
 
 }  // namespace

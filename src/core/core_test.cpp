@@ -192,7 +192,7 @@ TEST(CoreTime, max_elapsed_counts_from_creation) {
   Policy policy = steady(100, 1s);
   policy.max_elapsed = 10s;
   auto& run = driver.submit(task(policy));
-  driver.now += Duration{8s}.count();  // nobody had a thread for it
+  driver.now += Duration{8s}.count();        // nobody had a thread for it
   driver.fail(driver.start_one(), timeout);  // 8s + 1s < 10s
   driver.advance(1s);
   driver.fail(driver.start_one(), timeout);  // 9s + 1s is not
@@ -270,7 +270,8 @@ TEST(CoreTime, a_deadline_and_the_waits_it_ends_may_be_due_in_the_same_moment) {
 
 TEST(CoreTime, the_longest_spans_do_not_wrap_around) {
   CoreDriver driver;
-  Plan plan = flow({call("a", {}, steady(3, Duration::max())), wait_step("b", Duration::max()), signal_step("c", "go", Duration::max())});
+  Plan plan = flow({call("a", {}, steady(3, Duration::max())), wait_step("b", Duration::max()),
+                    signal_step("c", "go", Duration::max())});
   plan.deadline = INT64_MAX;
   auto& run = driver.submit(plan);
   driver.fail(driver.start_one(), timeout);
@@ -439,7 +440,8 @@ TEST(CoreCancel, a_cancelled_run_goes_on_where_it_was) {
   for (const Start& start : driver.take_starts()) driver.fail(start.id, timeout);
   if (!run.has_ended()) {  // item 3 may have been started too
     run.steps[0].for_each_item([&](std::uint32_t index, Item& item) {
-      if (item.status == ItemStatus::running) driver.core.failed({run.number, 0, index, item.token}, timeout, driver.now);
+      if (item.status == ItemStatus::running)
+        driver.core.failed({run.number, 0, index, item.token}, timeout, driver.now);
     });
   }
   ASSERT_EQ(run.status, RunStatus::canceled);

@@ -225,8 +225,8 @@ std::optional<Time> Core::idle_until(const Run& run) const {
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     const StepState& state = run.steps[step];
     if (state.map != nullptr && state.map->items.size() > items_max) return std::nullopt;
-    if (state.map != nullptr && !state.map->held.empty()) return std::nullopt;
     if (state.status != StepStatus::active) continue;
+    if (state.map != nullptr && !state.map->held.empty()) return std::nullopt;
     if (state.due > 0 && state.next < state.items) earliest = std::min(earliest, state.due);
     if (state.due == 0 && state.next < state.items && run.step_plan(step).verb == Verb::call)
       return std::nullopt;  // ready

@@ -90,10 +90,10 @@ TEST(PolicyResolve, built_in_policies_by_actor_type) {
 
 TEST(PolicyNames, each_value_has_its_own) {
   std::set<std::string_view> reasons;
-  for (int value = 0; value <= static_cast<int>(StopReason::budget); ++value)
+  for (int value = 0; value <= static_cast<int>(StopReason::max_visits); ++value)
     reasons.insert(name_of(static_cast<StopReason>(value)));
   EXPECT_EQ(reasons, (std::set<std::string_view>{"none", "canceled", "permanent", "not_listed", "no_verdict",
-                                                 "circuit_open", "attempts", "deadline", "budget"}));
+                                                 "circuit_open", "attempts", "deadline", "budget", "max_visits"}));
   EXPECT_EQ(name_of(StopReason::circuit_open), "circuit_open");
   EXPECT_EQ(name_of(StopReason::no_verdict), "no_verdict");
   EXPECT_EQ(name_of(Backoff::decorrelated), "decorrelated");

@@ -17,8 +17,8 @@ RC_GTEST_PROP(RuntimeIds, carry_the_number, ()) {
   RC_ASSERT(number_in(id) == number);
   RC_ASSERT(id == id_of(secret, number, created));
   RC_ASSERT(run_id_from(to_string(id)) == id);
-  RC_ASSERT(id.bytes[6] >> 4U == 7);    // version
-  RC_ASSERT(id.bytes[8] >> 6U == 0b10); // variant
+  RC_ASSERT(id.bytes[6] >> 4U == 7);     // version
+  RC_ASSERT(id.bytes[8] >> 6U == 0b10);  // variant
 }
 
 TEST(RuntimeIds, reach_the_largest_number) {

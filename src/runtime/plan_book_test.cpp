@@ -22,7 +22,9 @@ class RuntimePlanBook : public ::testing::Test {
     EXPECT_EQ(added.error().code, ErrorCode::invalid);
     return added.error().message;
   }
-  std::string step_mistakes(std::vector<FlowStep> steps) { return mistakes(Flow{.name = "flow", .steps = std::move(steps)}); }
+  std::string step_mistakes(std::vector<FlowStep> steps) {
+    return mistakes(Flow{.name = "flow", .steps = std::move(steps)});
+  }
 
   const core::StepPlan& step_of(const Task& task, std::size_t step = 0) {
     const auto booked = book.plan_for(task);
@@ -68,7 +70,8 @@ TEST_F(RuntimePlanBook, a_task_that_makes_no_sense_is_refused) {
 
 TEST_F(RuntimePlanBook, unknown_names_come_with_the_nearest) {
   EXPECT_EQ(refusal({.handler = "chrage"}), "there is no handler named \"chrage\"; did you mean \"charge\"?");
-  EXPECT_EQ(refusal({.handler = "zzzzzzzz"}), "there is no handler named \"zzzzzzzz\"; known are \"charge\", \"refund\"");
+  EXPECT_EQ(refusal({.handler = "zzzzzzzz"}),
+            "there is no handler named \"zzzzzzzz\"; known are \"charge\", \"refund\"");
   EXPECT_EQ(refusal({.flow = "flo"}), "there is no flow named \"flo\"; none has been given to the engine yet");
   ASSERT_EQ(step_mistakes({{.name = "a", .handler = "charge"}}), "");
   EXPECT_TRUE(has(refusal({.flow = "flo"}), "did you mean \"flow\"?"));
@@ -130,7 +133,9 @@ TEST_F(RuntimePlanBook, the_shortest_timeout_wins) {
   ASSERT_TRUE(book.add_handler("slow", {.timeout = 5s}));
   EXPECT_EQ(step_of({.handler = "slow"}).policy.attempt_timeout, 5s);
   EXPECT_EQ(step_of({.handler = "slow", .retry = quick}).policy.attempt_timeout, 2s);
-  ASSERT_EQ(step_mistakes({{.name = "a", .handler = "slow", .timeout = 1s}, {.name = "b", .handler = "slow", .timeout = 9s}}), "");
+  ASSERT_EQ(
+      step_mistakes({{.name = "a", .handler = "slow", .timeout = 1s}, {.name = "b", .handler = "slow", .timeout = 9s}}),
+      "");
   EXPECT_EQ(step_of({.flow = "flow"}, 0).policy.attempt_timeout, 1s);
   EXPECT_EQ(step_of({.flow = "flow"}, 1).policy.attempt_timeout, 5s);
 }
@@ -145,23 +150,24 @@ TEST_F(RuntimePlanBook, runs_keep_the_plan_they_were_submitted_with) {
 // ---- flows ----------------------------------------
 
 TEST_F(RuntimePlanBook, a_flow_becomes_a_plan) {
-  const Flow flow{.name = "order",
-                  .steps = {{.name = "list", .handler = "charge"},
-                            {.name = "each",
-                             .handler = "refund",
-                             .needs = {"list"},
-                             .for_each = "list",
-                             .max_parallel = 3,
-                             .tolerate = 2,
-                             .on_failure = OnFailure::revisit,
-                             .revisit = "list",
-                             .max_visits = 4,
-                             .circuit_breaker = CircuitBreakerRule{.limit = 5, .tracked = {FailureClass::test_failure}}},
-                            {.name = "pause", .needs = {"each"}, .wait = 1h},
-                            {.name = "ok", .needs = {"each"}, .signal = "approved", .timeout = 2h},
-                            {.name = "letters", .handler = "charge", .on_failure = OnFailure::dead_letter}},
-                  .deadline = 24h,
-                  .max_parallel = 7};
+  const Flow flow{
+      .name = "order",
+      .steps = {{.name = "list", .handler = "charge"},
+                {.name = "each",
+                 .handler = "refund",
+                 .needs = {"list"},
+                 .for_each = "list",
+                 .max_parallel = 3,
+                 .tolerate = 2,
+                 .on_failure = OnFailure::revisit,
+                 .revisit = "list",
+                 .max_visits = 4,
+                 .circuit_breaker = CircuitBreakerRule{.limit = 5, .tracked = {FailureClass::test_failure}}},
+                {.name = "pause", .needs = {"each"}, .wait = 1h},
+                {.name = "ok", .needs = {"each"}, .signal = "approved", .timeout = 2h},
+                {.name = "letters", .handler = "charge", .on_failure = OnFailure::dead_letter}},
+      .deadline = 24h,
+      .max_parallel = 7};
   ASSERT_EQ(mistakes(flow), "");
   const auto booked = book.plan_for({.flow = "order"});
   ASSERT_TRUE(booked);
@@ -197,28 +203,39 @@ TEST_F(RuntimePlanBook, each_mistake_is_named) {
   EXPECT_TRUE(has(mistakes(Flow{.name = "", .steps = {{.name = "a", .handler = "charge"}}}), "name of a flow"));
   EXPECT_TRUE(has(step_mistakes({}), "at least one step"));
   EXPECT_TRUE(has(step_mistakes({{.handler = "charge"}}), "a step has a name"));
-  EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge"}, {.name = "a", .handler = "charge"}}), "same name"));
+  EXPECT_TRUE(
+      has(step_mistakes({{.name = "a", .handler = "charge"}, {.name = "a", .handler = "charge"}}), "same name"));
   EXPECT_TRUE(has(step_mistakes({{.name = "a"}}), "exactly one of handler, wait and signal"));
-  EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge", .wait = 1s}}), "exactly one of handler, wait and signal"));
+  EXPECT_TRUE(
+      has(step_mistakes({{.name = "a", .handler = "charge", .wait = 1s}}), "exactly one of handler, wait and signal"));
   EXPECT_TRUE(has(step_mistakes({{.name = "a", .wait = -1s}}), "not negative"));
-  EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "chrage"}}), "step \"a\": there is no handler named \"chrage\"; did you mean \"charge\"?"));
-  EXPECT_TRUE(has(step_mistakes({{.name = "first", .handler = "charge"}, {.name = "b", .handler = "charge", .needs = {"frist"}}}),
-                  "step \"b\": there is no step named \"frist\"; did you mean \"first\"?"));
-  EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge"}, {.name = "b", .handler = "charge", .for_each = "a"}}), "for_each"));
-  EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge"}, {.name = "b", .needs = {"a"}, .wait = 1s, .for_each = "a"}}), "for_each"));
+  EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "chrage"}}),
+                  "step \"a\": there is no handler named \"chrage\"; did you mean \"charge\"?"));
+  EXPECT_TRUE(has(
+      step_mistakes({{.name = "first", .handler = "charge"}, {.name = "b", .handler = "charge", .needs = {"frist"}}}),
+      "step \"b\": there is no step named \"frist\"; did you mean \"first\"?"));
+  EXPECT_TRUE(
+      has(step_mistakes({{.name = "a", .handler = "charge"}, {.name = "b", .handler = "charge", .for_each = "a"}}),
+          "for_each"));
+  EXPECT_TRUE(has(
+      step_mistakes({{.name = "a", .handler = "charge"}, {.name = "b", .needs = {"a"}, .wait = 1s, .for_each = "a"}}),
+      "for_each"));
   EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge", .on_failure = OnFailure::revisit}}), "revisit"));
   EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge", .revisit = "a"}}), "revisit"));
-  EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge", .on_failure = OnFailure::revisit, .revisit = "z"}}), "no step named \"z\""));
+  EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge", .on_failure = OnFailure::revisit, .revisit = "z"}}),
+                  "no step named \"z\""));
   EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge", .max_visits = 0}}), "max_visits"));
-  EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge", .circuit_breaker = CircuitBreakerRule{.limit = 0}}}), "circuit breaker"));
+  EXPECT_TRUE(
+      has(step_mistakes({{.name = "a", .handler = "charge", .circuit_breaker = CircuitBreakerRule{.limit = 0}}}),
+          "circuit breaker"));
 }
 
 TEST_F(RuntimePlanBook, circles_are_shown) {
   EXPECT_TRUE(has(step_mistakes({{.name = "a", .handler = "charge", .needs = {"a"}}}), "a -> a"));
   const std::string found = step_mistakes({{.name = "a", .handler = "charge"},
-                                      {.name = "b", .handler = "charge", .needs = {"a", "d"}},
-                                      {.name = "c", .handler = "charge", .needs = {"b"}},
-                                      {.name = "d", .handler = "charge", .needs = {"c"}}});
+                                           {.name = "b", .handler = "charge", .needs = {"a", "d"}},
+                                           {.name = "c", .handler = "charge", .needs = {"b"}},
+                                           {.name = "d", .handler = "charge", .needs = {"c"}}});
   EXPECT_TRUE(has(found, "b -> d -> c -> b")) << found;
 }
 
@@ -235,12 +252,13 @@ TEST_F(RuntimePlanBook, all_mistakes_are_told_in_one_go_and_nothing_is_kept) {
 
 TEST_F(RuntimePlanBook, a_flow_goes_back_only_to_steps_before_it) {
   EXPECT_NE(step_mistakes({{.name = "a", .handler = "charge"},
-                      {.name = "b", .handler = "charge", .on_failure = OnFailure::revisit, .revisit = "a"}}),
+                           {.name = "b", .handler = "charge", .on_failure = OnFailure::revisit, .revisit = "a"}}),
             "");
-  EXPECT_EQ(step_mistakes({{.name = "a", .handler = "charge"},
-                      {.name = "b", .handler = "charge", .needs = {"a"}},
-                      {.name = "c", .handler = "charge", .needs = {"b"}, .on_failure = OnFailure::revisit, .revisit = "a"},
-                      {.name = "d", .handler = "charge", .on_failure = OnFailure::revisit, .revisit = "d"}}),
+  EXPECT_EQ(step_mistakes(
+                {{.name = "a", .handler = "charge"},
+                 {.name = "b", .handler = "charge", .needs = {"a"}},
+                 {.name = "c", .handler = "charge", .needs = {"b"}, .on_failure = OnFailure::revisit, .revisit = "a"},
+                 {.name = "d", .handler = "charge", .on_failure = OnFailure::revisit, .revisit = "d"}}),
             "");
 }
 

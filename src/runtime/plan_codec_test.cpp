@@ -132,7 +132,8 @@ RC_GTEST_PROP(CorePlan, arbitrary_bytes_do_no_harm, (const std::string& bytes)) 
 }
 
 TEST(CorePlan, every_named_base_and_the_extremes) {
-  for (const Policy* policy : {&policy::standard, &policy::none, &policy::aggressive, &policy::patient, &policy::tool, &policy::agent}) {
+  for (const Policy* policy :
+       {&policy::standard, &policy::none, &policy::aggressive, &policy::patient, &policy::tool, &policy::agent}) {
     expect_round_trip(plan_of(*policy));
   }
   Policy extreme;
@@ -156,10 +157,14 @@ TEST(CorePlan, every_named_base_and_the_extremes) {
   extreme.parallelism = UINT32_MAX;
   expect_round_trip(plan_of(extreme));
   extreme.max_attempts.reset();
-  extreme.never_on = FailureRules{FailureRule::of(FailureClass::transient), FailureRule::of(FailureKind::timeout),
-                                  FailureRule::of(ErrorCategory::network),  FailureRule::of_type("KeyError"),
-                                  FailureRule::of_exit(64, 74),             FailureRule::of_http_family(5),
-                                  FailureRule::of_http(404),                FailureRule::of_signal(9)};
+  extreme.never_on = FailureRules{FailureRule::of(FailureClass::transient),
+                                  FailureRule::of(FailureKind::timeout),
+                                  FailureRule::of(ErrorCategory::network),
+                                  FailureRule::of_type("KeyError"),
+                                  FailureRule::of_exit(64, 74),
+                                  FailureRule::of_http_family(5),
+                                  FailureRule::of_http(404),
+                                  FailureRule::of_signal(9)};
   expect_round_trip(plan_of(extreme));
 }
 

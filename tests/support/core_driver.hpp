@@ -39,7 +39,11 @@ inline constexpr Time start_of_time = 1'700'000'000'000'000'000;
 // ---- plans ----------------------------------------
 
 inline Policy steady(std::uint64_t attempts, Duration delay) {
-  return {.max_attempts = attempts, .backoff = Backoff::constant, .initial = delay, .max = std::nullopt, .jitter = Jitter::none};
+  return {.max_attempts = attempts,
+          .backoff = Backoff::constant,
+          .initial = delay,
+          .max = std::nullopt,
+          .jitter = Jitter::none};
 }
 
 inline StepPlan call(std::string name, std::vector<std::uint32_t> needs = {},
@@ -219,7 +223,8 @@ class CoreDriver {
     open("work", work_limit_);
     for (const auto& [other, image] : images) {
       Run& loaded = core.add(other);
-      EXPECT_TRUE(core::decode_state(image, [&](std::uint32_t plan) { return core.plan(plan); }, loaded));
+      EXPECT_TRUE(core::decode_state(
+          image, [&](std::uint32_t plan) { return core.plan(plan); }, loaded));
       EXPECT_EQ(state_of(loaded), image);
       if (other != number) core.adopt(loaded, now);
     }
