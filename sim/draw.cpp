@@ -92,6 +92,13 @@ runtime::LoopSettings draw_settings(World& world) {
   if (world.chance(500)) settings.memory = static_cast<std::size_t>(world.span(4000, 200'000));
   if (world.chance(600)) settings.park_after = draw_duration(world, millisecond, 5 * second);
   if (world.chance(600)) settings.journal_max = static_cast<std::size_t>(world.span(100, 20'000));
+  if (world.chance(500)) {
+    settings.timers_a_turn = 1 + world.below(8);
+    settings.starts_a_turn = 1 + world.below(8);
+    settings.rows_a_turn = 1 + world.below(4);
+    settings.removals_a_turn = 1 + world.below(4);
+    settings.images_to_shorten = 1 + world.below(4);
+  }
   if (world.chance(100)) settings.max_open = static_cast<std::uint64_t>(world.between(5, 100));
   if (world.chance(100)) settings.keep_ended = draw_duration(world, 100 * millisecond, 20 * second);
   if (world.chance(100)) settings.keep_count = world.below(20);

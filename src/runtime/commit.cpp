@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t batches_max = 2;
 constexpr std::size_t spare_bytes_max = 4U << 20U;  // a batch that was larger gives its memory back
-constexpr std::size_t images_to_shorten = 512;      // for each commit, when the journal is too long
 constexpr std::int64_t due_soon = 50'000'000;       // 50 ms: too soon to leave memory for, even when it is short
 constexpr Duration first_retry = std::chrono::milliseconds{50};
 constexpr Duration longest_retry = std::chrono::seconds{2};
@@ -184,7 +183,7 @@ void Loop::shorten_journal(Batch& batch) {
   std::size_t images = 0;
   while (!journal_order_.empty()) {
     if (!is_stale(journal_order_.front())) {
-      if (journal_bytes_ <= settings_.journal_max || images == images_to_shorten) break;
+      if (journal_bytes_ <= settings_.journal_max || images == settings_.images_to_shorten) break;
       write_image(*core_.find(journal_order_.front().first), batch, 0);
       ++images;
     }

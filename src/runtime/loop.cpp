@@ -8,9 +8,6 @@
 namespace reprise::runtime {
 namespace {
 
-constexpr std::size_t timers_a_turn = 8192;
-constexpr std::size_t starts_a_turn = 4096;
-
 std::unexpected<Error> not_found(const RunId& run) {
   return std::unexpected{Error{ErrorCode::not_found, "there is no run " + to_string(run) + " in this store"}};
 }
@@ -32,7 +29,7 @@ bool Loop::turn(Time now) {
     prepares.insert(prepares.end(), uncounted_.begin(), uncounted_.end());
     uncounted_.clear();
   }
-  bool more = core_.due(now, timers_a_turn);
+  bool more = core_.due(now, settings_.timers_a_turn);
   more |= load_open_runs(now);
   more |= load_due_runs(now);
   if (starting_ && core_.has_ready()) {
@@ -44,7 +41,7 @@ bool Loop::turn(Time now) {
           const std::size_t room = executor_.capacity(handler);
           return room > promised ? room - promised : 0;
         },
-        starts_a_turn, now);
+        settings_.starts_a_turn, now);
   }
   apply_retention(now);
   return more;

@@ -36,6 +36,12 @@ struct LoopSettings {
   std::optional<Duration> keep_ended = {};
   std::optional<std::uint64_t> keep_count = {};
   std::size_t journal_max = 8U << 20U;  // bytes of frames before images are written to shorten it
+  // How much is done at once before the loop looks at its inputs again. The simulator makes them small.
+  std::size_t timers_a_turn = 8192;
+  std::size_t starts_a_turn = 4096;
+  std::size_t rows_a_turn = 1024;         // loaded from the store
+  std::size_t removals_a_turn = 256;      // by retention
+  std::size_t images_to_shorten = 512;    // for each commit, when the journal is too long
   const TypeTree* types = nullptr;
 };
 

@@ -9,9 +9,7 @@
 namespace reprise::runtime {
 namespace {
 
-constexpr std::size_t rows_a_turn = 1024;
 constexpr Duration retention_pause = std::chrono::seconds{1};
-constexpr std::size_t removals_a_turn = 256;
 
 std::unexpected<Error> damaged(std::string message) {
   return std::unexpected{Error{ErrorCode::store_damaged, std::move(message)}};
@@ -187,7 +185,7 @@ void Loop::reading_failed(Time now) {
 // Runs that were busy when their image was written to shorten the journal.
 bool Loop::load_open_runs(Time now) {
   if (!loading_ || trouble_ || now < read_again_) return false;
-  const auto rows = store_.read_open(open_cursor_, rows_a_turn);
+  const auto rows = store_.read_open(open_cursor_, settings_.rows_a_turn);
   if (!rows) {
     reading_failed(now);
     return false;
@@ -199,7 +197,7 @@ bool Loop::load_open_runs(Time now) {
     if (run == nullptr) continue;
     take_in(*run, now);
   }
-  loading_ = rows->size() == rows_a_turn;
+  loading_ = rows->size() == settings_.rows_a_turn;
   return loading_;
 }
 
@@ -209,7 +207,7 @@ bool Loop::load_due_runs(Time now) {
   // The store cannot show yet what is on its way to it. The cursor must not pass those.
   const Time on_the_way = earliest_due_outstanding();
   before = std::min(before, on_the_way - 1);
-  const auto rows = store_.read_due(before, due_cursor_, rows_a_turn);
+  const auto rows = store_.read_due(before, due_cursor_, settings_.rows_a_turn);
   if (!rows) {
     reading_failed(now);
     return false;
@@ -221,7 +219,7 @@ bool Loop::load_due_runs(Time now) {
     if (run == nullptr) continue;
     take_in(*run, now);
   }
-  if (rows->size() == rows_a_turn) return true;
+  if (rows->size() == settings_.rows_a_turn) return true;
   if (const auto next = store_.next_due(due_cursor_)) {
     next_due_ = *next;
     if (on_the_way != INT64_MAX) next_due_ = std::min(on_the_way, next_due_.value_or(on_the_way));
@@ -242,13 +240,13 @@ void Loop::apply_retention(Time now) {
   if (removed_with_ >= next_commit_ - outstanding_.size()) return;  // what was found last time is still on its way
   next_retention_ = now + retention_pause.count();
   const Time before = settings_.keep_ended ? now - settings_.keep_ended->count() : INT64_MIN;
-  const auto expired = store_.expired(before, settings_.keep_count.value_or(UINT64_MAX), removals_a_turn);
+  const auto expired = store_.expired(before, settings_.keep_count.value_or(UINT64_MAX), settings_.removals_a_turn);
   if (!expired) return;
   for (const std::uint64_t run : *expired) {
     if (core_.find(run) == nullptr && removing_.insert(run).second) filling_.removals.push_back(run);
   }
   if (!filling_.removals.empty()) removed_with_ = next_commit_;
-  if (expired->size() == removals_a_turn) next_retention_ = now;
+  if (expired->size() == settings_.removals_a_turn) next_retention_ = now;
 }
 
 }  // namespace reprise::runtime
