@@ -97,16 +97,19 @@ void Callers::told_submitted(const std::vector<runtime::NewRun>& runs, const std
   for (std::size_t index = 0; index < runs.size(); ++index) {
     const std::uint64_t number = runtime::number_in(runs[index].id);
     const RunStory* const story = model_.find(number);
-    if (story == nullptr) throw Violation{"a submit was answered and run " + std::to_string(number) + " is not durable", number};
+    if (story == nullptr)
+      throw Violation{"a submit was answered and run " + std::to_string(number) + " is not durable", number};
     if (story->key != tasks[index].key) throw Violation{"a submit was answered with the id of another run", number};
-    if (story->removed && story->removed_at < sent) throw Violation{"a submit found a run that had been removed", number};
+    if (story->removed && story->removed_at < sent)
+      throw Violation{"a submit found a run that had been removed", number};
     const auto [at, is_new] = known_.try_emplace(number);
     if (is_new) {
       at->second.id = runs[index].id;
       at->second.number = number;
       order_.push_back(number);
       const std::string& name = tasks[index].flow.empty() ? tasks[index].handler : tasks[index].flow;
-      if (tasks[index].key.empty() && story->plan->name != name) throw Violation{"a run was made of another plan", number};
+      if (tasks[index].key.empty() && story->plan->name != name)
+        throw Violation{"a run was made of another plan", number};
     } else {
       if (at->second.id != runs[index].id) throw Violation{"a run has two ids", number};
       if (tasks[index].key.empty()) throw Violation{"two submits were answered with the same run", number};
@@ -150,7 +153,8 @@ void Callers::check_exists(std::uint64_t run, const Error& error) const {
 void Callers::told_operated(Operation operation, std::uint64_t run, const std::expected<void, Error>& answer) {
   const auto known = known_.find(run);
   if (known == known_.end()) {
-    if (answer && model_.find(run) == nullptr) throw Violation{"an operation on a run that does not exist was answered with success", run};
+    if (answer && model_.find(run) == nullptr)
+      throw Violation{"an operation on a run that does not exist was answered with success", run};
     return;
   }
   Known::Tally& tally = known->second.operations[static_cast<std::size_t>(operation)];
@@ -166,12 +170,18 @@ void Callers::told_operated(Operation operation, std::uint64_t run, const std::e
     if (!recorded) throw Violation{"an operation was answered before it was durable", run};
   };
   switch (operation) {
-    case Operation::cancel: return require(story.cancel_requested || story.ended || story.reopened > 0);
-    case Operation::pause: return require(story.count(EventType::paused) > 0);
-    case Operation::signal: return require(story.count(EventType::signaled) >= tally.ok);
-    case Operation::retry_failed: return require(story.count(EventType::reopened) > 0);
-    case Operation::remove: return require(story.removed);
-    case Operation::resume: return;
+    case Operation::cancel:
+      return require(story.cancel_requested || story.ended || story.reopened > 0);
+    case Operation::pause:
+      return require(story.count(EventType::paused) > 0);
+    case Operation::signal:
+      return require(story.count(EventType::signaled) >= tally.ok);
+    case Operation::retry_failed:
+      return require(story.count(EventType::reopened) > 0);
+    case Operation::remove:
+      return require(story.removed);
+    case Operation::resume:
+      return;
   }
 }
 
@@ -183,7 +193,9 @@ void Callers::check_tallies() const {
       std::uint32_t allowed = 0;
       for (const Operation operation : operations) allowed += tally(operation).ok + tally(operation).unknown;
       if (story.count(type) > allowed) {
-        throw Violation{"run " + std::to_string(number) + " has more events `" + std::string{name_of(type)} + "` than were asked for", number};
+        throw Violation{"run " + std::to_string(number) + " has more events `" + std::string{name_of(type)} +
+                            "` than were asked for",
+                        number};
       }
     };
     at_most(EventType::cancel_requested, {Operation::cancel});
@@ -199,26 +211,32 @@ void Callers::check_tallies() const {
 void Callers::ask(const RunId& run, Question question) {
   if (!machine_.is_up()) return;
   ++asked_;
-  auto reply = std::make_shared<Told<runtime::AskReply>>(
-      [this, question, number = runtime::number_in(run)](runtime::AskReply& told_reply, std::expected<void, Error> answer) {
+  auto reply =
+      std::make_shared<Told<runtime::AskReply>>([this, question, number = runtime::number_in(run)](
+                                                    runtime::AskReply& told_reply, std::expected<void, Error> answer) {
         ++answered_;
         told(question, number, told_reply, answer);
       });
   machine_.push(runtime::Ask{question, run, std::move(reply)});
 }
 
-void Callers::told(Question question, std::uint64_t run, const runtime::AskReply& reply, const std::expected<void, Error>& answer) {
+void Callers::told(Question question, std::uint64_t run, const runtime::AskReply& reply,
+                   const std::expected<void, Error>& answer) {
   if (!answer) return check_exists(run, answer.error());
   const auto known = known_.find(run);
   if (known == known_.end()) throw Violation{"a run that nobody knows was described", run};
   const RunStory& story = *model_.find(run);
   if (reply.info.key != story.key || reply.number != run) throw Violation{"a run was described as another one", run};
   const bool ended = !is_open(reply.info.status);
-  if (question == Question::ended && !ended) throw Violation{"a caller waited for the end and was answered before it", run};
+  if (question == Question::ended && !ended)
+    throw Violation{"a caller waited for the end and was answered before it", run};
   if (!ended) return;
   const Time when = reply.info.ended ? reply.info.ended->time_since_epoch().count() : 0;
-  const auto is_this = [&](const RunStory::Ending& ending) { return ending.status == reply.info.status && ending.when == when; };
-  if (std::ranges::none_of(story.endings, is_this)) throw Violation{"a caller was told of an end that is not durable", run};
+  const auto is_this = [&](const RunStory::Ending& ending) {
+    return ending.status == reply.info.status && ending.when == when;
+  };
+  if (std::ranges::none_of(story.endings, is_this))
+    throw Violation{"a caller was told of an end that is not durable", run};
   // After the clock was set back a run may end, be reopened and end again at what is the same time to it.
   if (std::ranges::count(story.endings, when, &RunStory::Ending::when) > 1) return;
   RunOutcome outcome = reply.outcome;
@@ -253,10 +271,12 @@ void Callers::told_found(const runtime::FindReply& reply, const std::vector<std:
     found[number] = &info;
     const RunStory* const story = model_.find(number);
     if (story == nullptr) throw Violation{"find() gave a run that is not durable", number};
-    if (info.key != story->key || info.name != story->plan->name) throw Violation{"find() described a run as another one", number};
+    if (info.key != story->key || info.name != story->plan->name)
+      throw Violation{"find() described a run as another one", number};
   }
   for (const std::uint64_t number : expected) {
-    if (!found.contains(number)) throw Violation{"run " + std::to_string(number) + " was accepted, and find() does not give it", number};
+    if (!found.contains(number))
+      throw Violation{"run " + std::to_string(number) + " was accepted, and find() does not give it", number};
   }
 }
 
@@ -264,15 +284,18 @@ void Callers::told_found(const runtime::FindReply& reply, const std::vector<std:
 void Callers::find_some() {
   if (!machine_.is_up()) return;
   ++asked_;
-  auto reply = std::make_shared<Told<runtime::FindReply>>([this](runtime::FindReply& told_reply, std::expected<void, Error> answer) {
-    ++answered_;
-    if (!answer) return;
-    if (told_reply.runs.size() > told_reply.query.limit) throw Violation{"find() gave more than its limit", 0};
-    for (const RunInfo& info : told_reply.runs) {
-      if (told_reply.query.status && info.status != *told_reply.query.status) throw Violation{"find() gave what was not asked for", 0};
-      if (told_reply.below > 0 && runtime::number_in(info.id) >= told_reply.below) throw Violation{"find() gave a run of another page", 0};
-    }
-  });
+  auto reply = std::make_shared<Told<runtime::FindReply>>(
+      [this](runtime::FindReply& told_reply, std::expected<void, Error> answer) {
+        ++answered_;
+        if (!answer) return;
+        if (told_reply.runs.size() > told_reply.query.limit) throw Violation{"find() gave more than its limit", 0};
+        for (const RunInfo& info : told_reply.runs) {
+          if (told_reply.query.status && info.status != *told_reply.query.status)
+            throw Violation{"find() gave what was not asked for", 0};
+          if (told_reply.below > 0 && runtime::number_in(info.id) >= told_reply.below)
+            throw Violation{"find() gave a run of another page", 0};
+        }
+      });
   reply->query.limit = 1 + world_.below(10);
   if (world_.chance(700)) reply->query.status = static_cast<RunStatus>(world_.below(5));
   if (world_.chance(300)) reply->below = 1 + world_.below(50);
@@ -300,14 +323,16 @@ void Callers::ask_for_nonsense(const Program& program) {
       return machine_.push(runtime::Ask{Question::now, id, std::move(reply)});
     }
     case 2:
-      if (machine_.book()->plan_for({.handler = "nobody"})) throw Violation{"a handler that does not exist has a plan", 0};
+      if (machine_.book()->plan_for({.handler = "nobody"}))
+        throw Violation{"a handler that does not exist has a plan", 0};
       return;
     case 3:
       if (machine_.book()->plan_for({.flow = "nothing"})) throw Violation{"a flow that does not exist has a plan", 0};
       return;
     default:
-      Flow flow{.name = "bad", .steps = {{.name = "a", .handler = program.handlers[0].name, .needs = {"b"}},
-                                         {.name = "b", .handler = program.handlers[0].name, .needs = {"a"}}}};
+      Flow flow{.name = "bad",
+                .steps = {{.name = "a", .handler = program.handlers[0].name, .needs = {"b"}},
+                          {.name = "b", .handler = program.handlers[0].name, .needs = {"a"}}}};
       if (machine_.book()->add_flow(flow)) throw Violation{"a flow that goes in a circle was taken", 0};
   }
 }

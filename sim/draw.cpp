@@ -20,21 +20,31 @@ FailureRules draw_rules(World& world) {
 
 Failure draw_failure(World& world, std::size_t kinds) {
   switch (world.below(std::min<std::size_t>(kinds, 9))) {
-    case 0: return {.type = "ConnectionResetError", .message = "connection reset by peer"};
-    case 1: return {.type = "RuntimeError", .message = "schema validation failed", .failure_class = FailureClass::contract_failure};
-    case 2: return {.message = "throttled", .http_status = 503, .retry_after = draw_duration(world, millisecond, 20 * second)};
-    case 3: return {.message = "2 tests failed", .failure_class = FailureClass::test_failure, .exit_code = 1};
-    case 4: return {.type = "TimeoutError", .message = "took " + std::to_string(world.below(100)) + " ms"};
-    case 5: return {.message = "try later", .exit_code = 75, .details = "exit"};
-    case 6: return {.type = "ValueError", .message = "no", .failure_class = FailureClass::deterministic};
-    case 7: return {.message = "never", .permanent = true};
-    default: return {.message = "quota", .failure_class = FailureClass::budget_exhausted};
+    case 0:
+      return {.type = "ConnectionResetError", .message = "connection reset by peer"};
+    case 1:
+      return {.type = "RuntimeError",
+              .message = "schema validation failed",
+              .failure_class = FailureClass::contract_failure};
+    case 2:
+      return {
+          .message = "throttled", .http_status = 503, .retry_after = draw_duration(world, millisecond, 20 * second)};
+    case 3:
+      return {.message = "2 tests failed", .failure_class = FailureClass::test_failure, .exit_code = 1};
+    case 4:
+      return {.type = "TimeoutError", .message = "took " + std::to_string(world.below(100)) + " ms"};
+    case 5:
+      return {.message = "try later", .exit_code = 75, .details = "exit"};
+    case 6:
+      return {.type = "ValueError", .message = "no", .failure_class = FailureClass::deterministic};
+    case 7:
+      return {.message = "never", .permanent = true};
+    default:
+      return {.message = "quota", .failure_class = FailureClass::budget_exhausted};
   }
 }
 
-OnFailure draw_on_failure(World& world) {
-  return static_cast<OnFailure>(world.below(5));
-}
+OnFailure draw_on_failure(World& world) { return static_cast<OnFailure>(world.below(5)); }
 
 FlowStep draw_step(World& world, const Program& program, const Flow& flow, std::size_t index) {
   FlowStep step{.name = "s" + std::to_string(index)};
@@ -144,7 +154,8 @@ Task draw_task(World& world, const Program& program) {
   } else {
     task.handler = program.handlers[world.below(program.handlers.size())].name;
     if (world.chance(150)) {
-      for (std::size_t left = 1 + world.below(8); left > 0; --left) task.items.push_back("item " + std::to_string(left));
+      for (std::size_t left = 1 + world.below(8); left > 0; --left)
+        task.items.push_back("item " + std::to_string(left));
       if (world.chance(50)) task.items.push_back(std::string(5000, 'i'));
     }
     if (world.chance(200)) task.retry = draw_policy(world);
@@ -193,6 +204,8 @@ Act act(World& world, const Behaviour& behaviour, const exec::Job& job, bool cal
 }
 
 std::uint64_t runtime_number(const RunId& id) { return runtime::number_in(id); }
-RunId runtime_id(store::Store& store, std::uint64_t number, Time created) { return runtime::id_of(store.secret(), number, created); }
+RunId runtime_id(store::Store& store, std::uint64_t number, Time created) {
+  return runtime::id_of(store.secret(), number, created);
+}
 
 }  // namespace reprise::sim

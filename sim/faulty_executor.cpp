@@ -35,7 +35,8 @@ void FaultyExecutor::begin(exec::Job&& job) {
   const Time now = world_.now();
   Time limit_at = INT64_MAX;
   if (running.job.timeout.count() > 0) limit_at = now + std::min(running.job.timeout.count(), INT64_MAX - now);
-  if (running.job.deadline > 0) limit_at = std::min(limit_at, now + std::max<Time>(0, running.job.deadline - wall_clock()));
+  if (running.job.deadline > 0)
+    limit_at = std::min(limit_at, now + std::max<Time>(0, running.job.deadline - wall_clock()));
   for (std::uint32_t report = 1; report <= running.act.progress; ++report) {
     const event::AttemptId id = running.job.id;
     const std::uint32_t life = model_.life();
@@ -92,14 +93,16 @@ void FaultyExecutor::cancel(const event::AttemptId& id) {
 }
 
 std::size_t FaultyExecutor::capacity(std::uint32_t) {
-  const auto busy = static_cast<std::size_t>(std::ranges::count_if(jobs_, [](const auto& entry) { return !entry.second.answered; }));
+  const auto busy =
+      static_cast<std::size_t>(std::ranges::count_if(jobs_, [](const auto& entry) { return !entry.second.answered; }));
   return threads > busy ? threads - busy : 0;
 }
 
 void FaultyExecutor::check_limits() const {
   for (std::size_t handler = 0; handler < std::min(running_.size(), limits.size()); ++handler) {
     if (limits[handler] == 0 || running_[handler] <= limits[handler]) continue;
-    throw Violation{"more attempts of a handler at once than its concurrency (" + std::to_string(limits[handler]) + ")", 0};
+    throw Violation{"more attempts of a handler at once than its concurrency (" + std::to_string(limits[handler]) + ")",
+                    0};
   }
 }
 

@@ -24,10 +24,11 @@ struct Act {
   Time takes = 0;
   std::optional<Failure> failure = {};
   std::string output = {};
-  bool hangs = false;             // does not answer by itself; only its time or a cancel ends it
-  std::optional<Time> again = {}; // answers a second time, this long after the first
-  std::optional<Time> obeys = {}; // a cancelled attempt fails as canceled after this time; otherwise it ends as if nothing were
-  std::uint32_t progress = 0;     // reports on the way
+  bool hangs = false;              // does not answer by itself; only its time or a cancel ends it
+  std::optional<Time> again = {};  // answers a second time, this long after the first
+  std::optional<Time> obeys =
+      {};  // a cancelled attempt fails as canceled after this time; otherwise it ends as if nothing were
+  std::uint32_t progress = 0;  // reports on the way
 };
 using Script = std::function<Act(const exec::Job& job)>;
 
@@ -36,10 +37,10 @@ class FaultyExecutor final : public exec::Executor {
   FaultyExecutor(World& world, Model& model) : world_{world}, model_{model} {}
 
   Script script;
-  std::function<Time()> wall_clock;                 // the machine's
-  std::function<void(runtime::Input&&)> answer;     // goes to the machine's inbox
+  std::function<Time()> wall_clock;              // the machine's
+  std::function<void(runtime::Input&&)> answer;  // goes to the machine's inbox
   std::size_t threads = 4;
-  std::vector<std::uint32_t> limits;                // of each handler; 0 = none
+  std::vector<std::uint32_t> limits;  // of each handler; 0 = none
 
   void start(std::vector<exec::Job>& jobs) override;
   void cancel(const event::AttemptId& id) override;
@@ -47,7 +48,7 @@ class FaultyExecutor final : public exec::Executor {
 
   void check_limits() const;  // when all effects of a commit are out
   bool is_idle() const noexcept { return jobs_.empty(); }
-  void power_off();  // whatever runs is gone, and will never be heard of
+  void power_off();                      // whatever runs is gone, and will never be heard of
   std::vector<event::AttemptId> stop();  // whatever runs is interrupted, and named
 
  private:

@@ -28,7 +28,8 @@ FaultyStore::~FaultyStore() {
   inner_.reset();
   if (path_.empty()) return;
   std::error_code ignored;
-  for (const char* ending : {"", "-wal", "-shm", "-owner", "-journal"}) std::filesystem::remove(path_ + ending, ignored);
+  for (const char* ending : {"", "-wal", "-shm", "-owner", "-journal"})
+    std::filesystem::remove(path_ + ending, ignored);
 }
 
 void FaultyStore::power_cycle() {
@@ -80,7 +81,8 @@ store::Result<std::vector<store::StoredRun>> FaultyStore::read_open(std::uint64_
   if (read_fails()) return trouble("simulated: cannot be read");
   return inner_->read_open(after_run, limit);
 }
-store::Result<std::vector<store::StoredRun>> FaultyStore::read_due(Time before, store::DueCursor after, std::size_t limit) {
+store::Result<std::vector<store::StoredRun>> FaultyStore::read_due(Time before, store::DueCursor after,
+                                                                   std::size_t limit) {
   if (read_fails()) return trouble("simulated: cannot be read");
   return inner_->read_due(before, after, limit);
 }
@@ -93,7 +95,8 @@ store::Result<std::vector<store::StoredRun>> FaultyStore::find(const store::RunF
   if (read_fails()) return trouble("simulated: cannot be read");
   return inner_->find(filter, below_run, limit);
 }
-store::Result<std::vector<std::uint64_t>> FaultyStore::expired(Time ended_before, std::uint64_t keep, std::size_t limit) {
+store::Result<std::vector<std::uint64_t>> FaultyStore::expired(Time ended_before, std::uint64_t keep,
+                                                               std::size_t limit) {
   if (read_fails()) return trouble("simulated: cannot be read");
   return inner_->expired(ended_before, keep, limit);
 }

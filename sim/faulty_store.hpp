@@ -18,13 +18,13 @@
 
 namespace reprise::sim {
 
-struct StoreFaults {  // chances in a thousand
-  std::uint32_t fails = 0;        // append: nothing happened, and an error
-  std::uint32_t unanswered = 0;   // append: it happened, and an error
+struct StoreFaults {             // chances in a thousand
+  std::uint32_t fails = 0;       // append: nothing happened, and an error
+  std::uint32_t unanswered = 0;  // append: it happened, and an error
   std::uint32_t reopen_fails = 0;
   std::uint32_t read_fails = 0;
-  Time slowest = 0;               // a write takes up to this long; 0 = no time at all
-  Time exactly = 0;               // a write takes so long, and happens at the end of it
+  Time slowest = 0;  // a write takes up to this long; 0 = no time at all
+  Time exactly = 0;  // a write takes so long, and happens at the end of it
 };
 
 class FaultyStore final : public store::Store {
@@ -50,9 +50,11 @@ class FaultyStore final : public store::Store {
   store::Result<std::optional<store::StoredRun>> read_run(std::uint64_t run) override;
   store::Result<void> read_history(std::uint64_t run, const ChunkReader& reader) override;
   store::Result<std::vector<store::StoredRun>> read_open(std::uint64_t after_run, std::size_t limit) override;
-  store::Result<std::vector<store::StoredRun>> read_due(Time before, store::DueCursor after, std::size_t limit) override;
+  store::Result<std::vector<store::StoredRun>> read_due(Time before, store::DueCursor after,
+                                                        std::size_t limit) override;
   store::Result<std::optional<Time>> next_due(store::DueCursor after) override;
-  store::Result<std::vector<store::StoredRun>> find(const store::RunFilter& filter, std::uint64_t below_run, std::size_t limit) override;
+  store::Result<std::vector<store::StoredRun>> find(const store::RunFilter& filter, std::uint64_t below_run,
+                                                    std::size_t limit) override;
   store::Result<std::vector<std::uint64_t>> expired(Time ended_before, std::uint64_t keep, std::size_t limit) override;
   store::Result<std::optional<std::uint64_t>> run_of_key(std::string_view key) override;
   store::Result<std::optional<std::string>> read_payload(std::string_view hash) override;

@@ -125,7 +125,8 @@ void History::plan_crashes() {
       } else {
         machine_.crash();
       }
-      world_.after(world_.chance(500) ? world_.span(1, 100 * millisecond) : world_.span(millisecond, 30 * second), [this] { turn_on(); });
+      world_.after(world_.chance(500) ? world_.span(1, 100 * millisecond) : world_.span(millisecond, 30 * second),
+                   [this] { turn_on(); });
     });
   }
   // The disk fills up for a while.
@@ -178,7 +179,8 @@ void History::interfere(const Known& known) {
   if (what < 15) return callers_.operate(Operation::cancel, known.id, "enough");
   if (what < 35) return callers_.operate(Operation::pause, known.id);
   if (what < 60) return callers_.operate(Operation::resume, known.id);
-  if (what < 75) return callers_.operate(Operation::signal, known.id, world_.chance(500) ? "go" : "stop", draw_output(world_));
+  if (what < 75)
+    return callers_.operate(Operation::signal, known.id, world_.chance(500) ? "go" : "stop", draw_output(world_));
   if (what < 88) return callers_.operate(Operation::retry_failed, known.id);
   if (what < 94) return callers_.operate(Operation::remove, known.id);
   callers_.ask(known.id, static_cast<Question>(world_.below(3)));
@@ -314,10 +316,10 @@ void History::fill(HistoryReport& report) const {
   report.crashes = machine_.crashes();
   report.commits = store_.writes();
   for (const auto& [number, story] : model_.stories()) report.attempts_lost += story.lost;
-  report.settings = "memory " + std::to_string(settings_.memory) + ", park_after " + std::to_string(settings_.park_after.count()) +
-                    "ns, journal_max " + std::to_string(settings_.journal_max) + ", slowest write " +
-                    std::to_string(store_.faults.slowest) + "ns" + (on_sqlite_ ? ", on SQLite" : "") +
-                    (callers_.retention ? ", retention" : "");
+  report.settings = "memory " + std::to_string(settings_.memory) + ", park_after " +
+                    std::to_string(settings_.park_after.count()) + "ns, journal_max " +
+                    std::to_string(settings_.journal_max) + ", slowest write " + std::to_string(store_.faults.slowest) +
+                    "ns" + (on_sqlite_ ? ", on SQLite" : "") + (callers_.retention ? ", retention" : "");
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ void Machine::boot() {
   book_ = std::make_unique<runtime::PlanBook>(std::nullopt);
   auto plans = loop_->recover(pattern_compiler(), wall());
   if (!plans) {
-    if (plans.error().code != ErrorCode::store_unavailable) throw Violation{"the engine does not start: " + plans.error().message, 0};
+    if (plans.error().code != ErrorCode::store_unavailable)
+      throw Violation{"the engine does not start: " + plans.error().message, 0};
     power_off();
     const std::uint32_t life = model_.life();
     world_.after(world_.span(millisecond, 5 * second), [this, life] {
@@ -56,7 +57,8 @@ void Machine::boot() {
 void Machine::give_handlers() {
   for (std::size_t index = 0; index < program_.handlers.size(); ++index) {
     const auto& handler = program_.handlers[index];
-    if (auto added = book_->add_handler(handler.name, handler.options); !added) throw Violation{added.error().message, 0};
+    if (auto added = book_->add_handler(handler.name, handler.options); !added)
+      throw Violation{added.error().message, 0};
     if (handlers_come == 0) {
       open_queue(index);
       continue;
@@ -72,7 +74,8 @@ void Machine::give_handlers() {
 }
 
 void Machine::open_queue(std::size_t handler) {
-  push(runtime::OpenQueue{program_.handlers[handler].name, static_cast<std::uint32_t>(handler), executor_.limits[handler]});
+  push(runtime::OpenQueue{program_.handlers[handler].name, static_cast<std::uint32_t>(handler),
+                          executor_.limits[handler]});
 }
 
 void Machine::power_off() {
@@ -113,7 +116,8 @@ void Machine::set_clock_back(Time by) {
 // ---- driving ----------------------------------------
 
 bool Machine::is_quiet() const {
-  return loop_ != nullptr && inbox_.empty() && !written_ && loop_->outstanding() == 0 && !loop_->has_news() && executor_.is_idle();
+  return loop_ != nullptr && inbox_.empty() && !written_ && loop_->outstanding() == 0 && !loop_->has_news() &&
+         executor_.is_idle();
 }
 
 void Machine::push(runtime::Input&& input) {
@@ -140,10 +144,11 @@ void Machine::step() {
   last_step_ = world_.now();
   if (at_once_ > at_once_max) {
     const EngineStats stats = loop_->stats();
-    throw Violation{"the loop goes round and round without any time passing (ready " + std::to_string(stats.ready) + ", running " +
-                        std::to_string(stats.running) + ", in memory " + std::to_string(stats.resident) + ", " +
-                        std::to_string(stats.resident_bytes) + " bytes, commits " + std::to_string(stats.commits) + ", inputs " +
-                        std::to_string(inbox_.size()) + ")", 0};
+    throw Violation{"the loop goes round and round without any time passing (ready " + std::to_string(stats.ready) +
+                        ", running " + std::to_string(stats.running) + ", in memory " + std::to_string(stats.resident) +
+                        ", " + std::to_string(stats.resident_bytes) + " bytes, commits " +
+                        std::to_string(stats.commits) + ", inputs " + std::to_string(inbox_.size()) + ")",
+                    0};
   }
   const bool had_input = written_.has_value() || !inbox_.empty();
   if (written_) {
@@ -175,7 +180,8 @@ void Machine::plan_next_step(bool more) {
   if (!next) return;
   if (*next > wall()) return wake_at(world_.now() + std::min(*next - wall(), INT64_MAX - world_.now()));
   // A real driver would be back at once, and again: that burns a processor. Some of it is allowed, as when the store cannot be read.
-  if (++restless_ > restless_max) throw Violation{"the loop wants to be woken at once, again and again, and does nothing", 0};
+  if (++restless_ > restless_max)
+    throw Violation{"the loop wants to be woken at once, again and again, and does nothing", 0};
   wake_at(world_.now() + millisecond);
 }
 

@@ -38,18 +38,18 @@ class Machine final : private runtime::Observer {
   Machine(World& world, Model& model, FaultyStore& store, FaultyExecutor& executor, const Program& program,
           const runtime::LoopSettings& settings);
 
-  std::uint32_t lazy = 0;   // chance in a thousand that an input does not wake the loop while a commit is on its way
-  bool watched = false;     // an observer looks on
-  Time handlers_come = 0;   // after a start they are given to the engine within this time
+  std::uint32_t lazy = 0;  // chance in a thousand that an input does not wake the loop while a commit is on its way
+  bool watched = false;    // an observer looks on
+  Time handlers_come = 0;  // after a start they are given to the engine within this time
 
-  void boot();      // tries until the store can be read
-  void crash();     // at once, whatever is going on
-  void stop();      // as Engine::stop(0) does: attempts are interrupted and everything is recorded; then the power is off
+  void boot();   // tries until the store can be read
+  void crash();  // at once, whatever is going on
+  void stop();   // as Engine::stop(0) does: attempts are interrupted and everything is recorded; then the power is off
   void set_clock_back(Time by);  // from the next start on
 
   bool is_up() const noexcept { return loop_ != nullptr && !stopping_; }
   bool is_off() const noexcept { return loop_ == nullptr; }
-  bool is_quiet() const;  // everything is recorded, and nothing is running
+  bool is_quiet() const;              // everything is recorded, and nothing is running
   void push(runtime::Input&& input);  // lost when the machine is off
 
   Time wall() const noexcept { return world_.now() + skew_; }
@@ -85,13 +85,13 @@ class Machine final : private runtime::Observer {
   std::vector<runtime::Input> inbox_;
   std::optional<store::Result<void>> written_;
   bool stopping_ = false;
-  std::uint64_t step_ = 0;        // a wake-up for an older one is out of date
+  std::uint64_t step_ = 0;  // a wake-up for an older one is out of date
   std::optional<Time> wake_;
   Time skew_ = 0;
   Time next_skew_ = 0;
   std::uint64_t crashes_ = 0;
-  std::uint32_t restless_ = 0;    // steps in a row that were asked for and did nothing
-  std::uint32_t at_once_ = 0;     // steps in a row without any time between them
+  std::uint32_t restless_ = 0;  // steps in a row that were asked for and did nothing
+  std::uint32_t at_once_ = 0;   // steps in a row without any time between them
   Time last_step_ = 0;
 };
 

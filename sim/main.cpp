@@ -55,8 +55,9 @@ bool read_options(int count, char** words, Options& options) {
 }
 
 void print_violation(std::uint64_t seed, const HistoryReport& report) {
-  std::printf("seed %llu: %s\n%s  (%s)\nreplay: reprise-sim --first %llu --seeds 1 --verbose\n", static_cast<unsigned long long>(seed),
-              report.what.c_str(), report.events.c_str(), report.settings.c_str(), static_cast<unsigned long long>(seed));
+  std::printf("seed %llu: %s\n%s  (%s)\nreplay: reprise-sim --first %llu --seeds 1 --verbose\n",
+              static_cast<unsigned long long>(seed), report.what.c_str(), report.events.c_str(),
+              report.settings.c_str(), static_cast<unsigned long long>(seed));
   std::fflush(stdout);
 }
 
@@ -71,8 +72,9 @@ int run_seeds(const Options& options) {
     total.commits += report.commits;
     total.attempts_lost += report.attempts_lost;
     if (options.verbose) {
-      std::printf("seed %llu: %llu runs, %llu events, %llu commits, %llu crashes (%s)\n", static_cast<unsigned long long>(seed),
-                  static_cast<unsigned long long>(report.runs), static_cast<unsigned long long>(report.events_recorded),
+      std::printf("seed %llu: %llu runs, %llu events, %llu commits, %llu crashes (%s)\n",
+                  static_cast<unsigned long long>(seed), static_cast<unsigned long long>(report.runs),
+                  static_cast<unsigned long long>(report.events_recorded),
                   static_cast<unsigned long long>(report.commits), static_cast<unsigned long long>(report.crashes),
                   report.settings.c_str());
     }
@@ -81,11 +83,13 @@ int run_seeds(const Options& options) {
     print_violation(seed, report);
     if (!options.go_on) return 1;
   }
-  std::printf("%llu histories: %llu runs, %llu events, %llu commits, %llu crashes, %llu attempts lost; %llu with a broken promise\n",
-              static_cast<unsigned long long>(options.seeds), static_cast<unsigned long long>(total.runs),
-              static_cast<unsigned long long>(total.events_recorded), static_cast<unsigned long long>(total.commits),
-              static_cast<unsigned long long>(total.crashes), static_cast<unsigned long long>(total.attempts_lost),
-              static_cast<unsigned long long>(broken));
+  std::printf(
+      "%llu histories: %llu runs, %llu events, %llu commits, %llu crashes, %llu attempts lost; %llu with a broken "
+      "promise\n",
+      static_cast<unsigned long long>(options.seeds), static_cast<unsigned long long>(total.runs),
+      static_cast<unsigned long long>(total.events_recorded), static_cast<unsigned long long>(total.commits),
+      static_cast<unsigned long long>(total.crashes), static_cast<unsigned long long>(total.attempts_lost),
+      static_cast<unsigned long long>(broken));
   return broken == 0 ? 0 : 1;
 }
 

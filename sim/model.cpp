@@ -14,8 +14,13 @@ using Status = ItemStory::Status;
 namespace {
 
 std::string words(const Record& record) {
-  return std::string{name_of(record.type)} + " (step " + std::to_string(record.step) + ", item " + std::to_string(record.item) +
-         ", attempt " + std::to_string(record.attempt) + ")";
+  return std::string{name_of(record.type)} + " (step " + std::to_string(record.step) + ", item " +
+         std::to_string(record.item) + ", attempt " + std::to_string(record.attempt) + ")";
+}
+
+// Since the run was made or reopened, without the time it was paused.
+Time active_time(const RunStory& story, Time now) {
+  return now - story.epoch - (story.paused_until(now) - story.paused_before_epoch);
 }
 
 }  // namespace
@@ -33,7 +38,8 @@ const RunStory* Model::find(std::uint64_t run) const {
 
 void Model::durable(const store::Commit& commit) {
   if (commit.id != last_commit_ + 1) {
-    throw Violation{"commit " + std::to_string(commit.id) + " was written after commit " + std::to_string(last_commit_), 0};
+    throw Violation{"commit " + std::to_string(commit.id) + " was written after commit " + std::to_string(last_commit_),
+                    0};
   }
   last_commit_ = commit.id;
   for (const store::NewPlan& plan : commit.plans) {
@@ -56,14 +62,17 @@ void Model::durable(const store::Commit& commit) {
   for (const store::Image& image : commit.images) {
     take(image.run, image.first_sequence, commit.at(image.events));
     const RunStory* const story = find(image.run);
-    if (story == nullptr) throw Violation{"run " + std::to_string(image.run) + " has an image and no events", image.run};
-    if (commit.at(image.state) != state_of(image.run)) fail(*story, "its image is not what a replay of its events gives");
+    if (story == nullptr)
+      throw Violation{"run " + std::to_string(image.run) + " has an image and no events", image.run};
+    if (commit.at(image.state) != state_of(image.run))
+      fail(*story, "its image is not what a replay of its events gives");
     if (is_open(image.status) == story->ended) fail(*story, "its row and its events disagree on whether it has ended");
     if (commit.at(image.key) != story->key) fail(*story, "its row has another key than its first event");
   }
   for (const store::NewKey& key : commit.keys) {
     const RunStory* const story = find(key.run);
-    if (story == nullptr || story->key != commit.at(key.key)) throw Violation{"a key was recorded for the wrong run", key.run};
+    if (story == nullptr || story->key != commit.at(key.key))
+      throw Violation{"a key was recorded for the wrong run", key.run};
   }
   for (const std::uint64_t run : commit.removals) remove(run);
 }
@@ -111,7 +120,8 @@ ItemStory& Model::item_of(RunStory& story, const Record& record) {
 
 void Model::read(RunStory& story, const Record& record) {
   ++events_;
-  if ((story.sequence == 0) != (record.type == EventType::submitted)) fail(story, words(record) + ": `submitted` comes first, and once");
+  if ((story.sequence == 0) != (record.type == EventType::submitted))
+    fail(story, words(record) + ": `submitted` comes first, and once");
   if (story.ended && record.type != EventType::reopened) fail(story, words(record) + " after `ended`");
   if (record.time < story.last_time) fail(story, words(record) + ": its time lies before the event before it");
   story.sequence = record.sequence;
@@ -119,17 +129,28 @@ void Model::read(RunStory& story, const Record& record) {
   const bool by_deadline = record.type == EventType::cancel_requested && record.reason == StopReason::deadline;
   if (!by_deadline) ++story.counts[static_cast<std::size_t>(record.type)];
   switch (record.type) {
-    case EventType::submitted: return submitted(story, record);
-    case EventType::started: return started(story, record);
-    case EventType::completed: return completed(story, record);
-    case EventType::failed: return failed(story, record);
-    case EventType::retrying: return retrying(story, record);
-    case EventType::interrupted: return interrupted(story, record);
-    case EventType::revisited: return revisited(story, record);
-    case EventType::reopened: return reopened(story, record);
-    case EventType::ended: return ended(story, record);
+    case EventType::submitted:
+      return submitted(story, record);
+    case EventType::started:
+      return started(story, record);
+    case EventType::completed:
+      return completed(story, record);
+    case EventType::failed:
+      return failed(story, record);
+    case EventType::retrying:
+      return retrying(story, record);
+    case EventType::interrupted:
+      return interrupted(story, record);
+    case EventType::revisited:
+      return revisited(story, record);
+    case EventType::reopened:
+      return reopened(story, record);
+    case EventType::ended:
+      return ended(story, record);
     case EventType::cancel_requested:
       if (story.cancel_requested) fail(story, "cancelled twice");
+      if (by_deadline && active_time(story, record.time) < story.plan->deadline)
+        fail(story, "cancelled before its deadline");
       story.cancel_requested = true;
       story.paused_at = 0;  // the wait it had left is over
       return;
@@ -146,21 +167,27 @@ void Model::read(RunStory& story, const Record& record) {
       story.steps.at(record.step).prepared = true;
       if (record.items == 0) story.steps.at(record.step).last_end = record.time;  // nothing to do is done
       return;
-    case EventType::signaled: story.signals.emplace_back(record.text); return;
+    case EventType::signaled:
+      story.signals.emplace_back(record.text);
+      return;
     case EventType::skipped:
     case EventType::unreachable: {
       StepStory& step = story.steps.at(record.step);
-      if (step.closed || step.running > 0 || !step.items.empty()) fail(story, words(record) + " of a step that had begun");
+      if (step.closed || step.running > 0 || !step.items.empty())
+        fail(story, words(record) + " of a step that had begun");
       step.closed = true;
       return;
     }
     case EventType::dead_lettered:
-      if (item_of(story, record).status != Status::failed) fail(story, words(record) + " of an item that has not failed");
+      if (item_of(story, record).status != Status::failed)
+        fail(story, words(record) + " of an item that has not failed");
       return;
     case EventType::progress:
-      if (item_of(story, record).status != Status::running) fail(story, words(record) + " of an item that is not running");
+      if (item_of(story, record).status != Status::running)
+        fail(story, words(record) + " of an item that is not running");
       return;
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -184,18 +211,22 @@ void Model::check_time(const RunStory& story, const ItemStory& item, const Recor
   if (item.status == Status::waiting) {
     const Time waited = record.time - item.since - (story.paused_until(record.time) - item.paused_then);
     if (waited < item.delay) {
-      fail(story, words(record) + " is " + std::to_string(item.delay - waited) + " ns early: the wait was " + std::to_string(item.delay));
+      fail(story, words(record) + " is " + std::to_string(item.delay - waited) + " ns early: the wait was " +
+                      std::to_string(item.delay));
     }
   }
   if (story.due > 0) {
     const Time waited = record.time - story.created - (story.reopened == 0 ? story.paused_until(record.time) : 0);
-    if (waited < story.due - story.created) fail(story, words(record) + ": submitted with a delay, and started before it was over");
+    if (waited < story.due - story.created)
+      fail(story, words(record) + ": submitted with a delay, and started before it was over");
   }
-  const Time active = record.time - story.epoch - (story.paused_until(record.time) - story.paused_before_epoch);
-  if (story.plan->deadline > 0 && active >= story.plan->deadline + slack_) fail(story, words(record) + " after the run's deadline");
+  const Time active = active_time(story, record.time);
+  if (story.plan->deadline > 0 && active >= story.plan->deadline + slack_)
+    fail(story, words(record) + " after the run's deadline");
   const Policy& policy = story.plan->steps[record.step].policy;
   // Of flows with more steps, and of runs that began anew before their delay was over, only the engine knows when an item was created.
-  const bool is_plain = story.plan->steps.size() == 1 && story.steps[0].visits == 1 && (story.reopened == 0 || story.due <= story.epoch);
+  const bool is_plain =
+      story.plan->steps.size() == 1 && story.steps[0].visits == 1 && (story.reopened == 0 || story.due <= story.epoch);
   if (is_plain && record.attempt > 1 && policy.max_elapsed && policy.elapsed_from == ElapsedFrom::creation) {
     const Time base = std::max<Time>(0, story.due - story.epoch);
     if (active - base >= policy.max_elapsed->count() + slack_) fail(story, words(record) + " after max_elapsed");
@@ -213,8 +244,10 @@ void Model::started(RunStory& story, const Record& record) {
   if (story.cancel_requested) fail(story, words(record) + " of a run that was cancelled");
   if (step.closed) fail(story, words(record) + " of a step that was skipped");
   if (plan.for_each && !step.prepared) fail(story, words(record) + " of a step whose items were never counted");
-  if (record.attempt != item.attempt + 1) fail(story, words(record) + " follows attempt " + std::to_string(item.attempt));
-  if (plan.policy.max_attempts && record.attempt > std::max<std::uint64_t>(1, *plan.policy.max_attempts) + item.interrupted) {
+  if (record.attempt != item.attempt + 1)
+    fail(story, words(record) + " follows attempt " + std::to_string(item.attempt));
+  if (plan.policy.max_attempts &&
+      record.attempt > std::max<std::uint64_t>(1, *plan.policy.max_attempts) + item.interrupted) {
     fail(story, words(record) + ": max_attempts is " + std::to_string(*plan.policy.max_attempts));
   }
   for (const std::uint32_t need : plan.needs) {
@@ -229,7 +262,8 @@ void Model::started(RunStory& story, const Record& record) {
   item.life = life_;
   ++step.running;
   ++story.running;
-  if (plan.max_parallel > 0 && step.running > plan.max_parallel) fail(story, words(record) + ": the step's max_parallel is exceeded");
+  if (plan.max_parallel > 0 && step.running > plan.max_parallel)
+    fail(story, words(record) + ": the step's max_parallel is exceeded");
   if (story.plan->max_parallel > 0 && story.running > story.plan->max_parallel) {
     fail(story, words(record) + ": the flow's max_parallel is exceeded");
   }
@@ -241,7 +275,8 @@ void Model::completed(RunStory& story, const Record& record) {
   const core::StepPlan& plan = story.plan->steps[record.step];
   if (plan.verb == core::Verb::call) {
     if (item.status != Status::running) fail(story, words(record) + " of an item that is not running");
-    if (record.attempt != item.attempt) fail(story, words(record) + ": the running attempt is " + std::to_string(item.attempt));
+    if (record.attempt != item.attempt)
+      fail(story, words(record) + ": the running attempt is " + std::to_string(item.attempt));
     const auto& sent = sent_[story.number][item.token].outputs;
     if (std::ranges::none_of(sent, [&](const event::Payload& output) { return output.view() == record.payload; })) {
       fail(story, words(record) + " with a result that this attempt did not give");
@@ -253,7 +288,8 @@ void Model::completed(RunStory& story, const Record& record) {
   }
   if (plan.verb == core::Verb::wait) {
     Time begun = std::max(story.created, story.reopened == 0 ? story.due : 0);
-    for (const std::uint32_t need : plan.needs) begun = std::max(begun, story.reopened == 0 ? story.steps[need].last_end : 0);
+    for (const std::uint32_t need : plan.needs)
+      begun = std::max(begun, story.reopened == 0 ? story.steps[need].last_end : 0);
     if (record.time < begun + plan.wait) fail(story, words(record) + ": the wait is not over yet");
   }
   if (plan.verb == core::Verb::signal) {
@@ -270,10 +306,12 @@ void Model::count_failure(RunStory& story, const Record& record) {
   const core::StepPlan& plan = story.plan->steps[record.step];
   if (plan.breaker_limit == 0 || record.failure == nullptr) return;
   if ((plan.breaker_classes >> static_cast<unsigned>(record.failure_class) & 1U) == 0) return;
-  const std::uint64_t print = fingerprint(*plan.name, record.failure_class, record.failure->message, record.failure->exit_code);
+  const std::uint64_t print =
+      fingerprint(*plan.name, record.failure_class, record.failure->message, record.failure->exit_code);
   const std::uint32_t count = ++story.breakers[{record.step, print}];
   if (count >= plan.breaker_limit && record.will_retry) fail(story, words(record) + ": the breaker should have opened");
-  if (count < plan.breaker_limit && record.reason == StopReason::circuit_open) fail(story, words(record) + ": the breaker opened too soon");
+  if (count < plan.breaker_limit && record.reason == StopReason::circuit_open)
+    fail(story, words(record) + ": the breaker opened too soon");
 }
 
 void Model::failed(RunStory& story, const Record& record) {
@@ -282,16 +320,19 @@ void Model::failed(RunStory& story, const Record& record) {
   const core::StepPlan& plan = story.plan->steps[record.step];
   if (record.failure == nullptr) fail(story, words(record) + " without a failure");
   if (record.precondition) {
-    if (item.status != Status::untouched) fail(story, words(record) + ": a precondition comes before the first attempt");
+    if (item.status != Status::untouched)
+      fail(story, words(record) + ": a precondition comes before the first attempt");
   } else if (plan.verb == core::Verb::signal) {
     if (item.status != Status::untouched) fail(story, words(record) + " of a wait that was over already");
   } else if (item.status == Status::running) {
-    if (record.attempt != item.attempt) fail(story, words(record) + ": the running attempt is " + std::to_string(item.attempt));
+    if (record.attempt != item.attempt)
+      fail(story, words(record) + ": the running attempt is " + std::to_string(item.attempt));
     --step.running;
     --story.running;
     const auto& sent = sent_[story.number][item.token].failures;
     if (record.lost) {
-      if (item.life == life_) fail(story, words(record) + ": called lost, but the engine that started it is still there");
+      if (item.life == life_)
+        fail(story, words(record) + ": called lost, but the engine that started it is still there");
       ++story.lost;
     } else if (std::ranges::find(sent, *record.failure) == sent.end()) {
       fail(story, words(record) + " with a failure that this attempt did not give");
@@ -300,17 +341,19 @@ void Model::failed(RunStory& story, const Record& record) {
     fail(story, words(record) + " of an item that is not running");
   }
   if (record.will_retry && plan.policy.max_attempts && record.attempt >= *plan.policy.max_attempts) {
-    fail(story, words(record) + ": will be tried again, but max_attempts is " + std::to_string(*plan.policy.max_attempts));
+    fail(story,
+         words(record) + ": will be tried again, but max_attempts is " + std::to_string(*plan.policy.max_attempts));
   }
-  if (record.will_retry && story.cancel_requested) fail(story, words(record) + ": will be tried again, but the run was cancelled");
+  if (record.will_retry && story.cancel_requested)
+    fail(story, words(record) + ": will be tried again, but the run was cancelled");
   count_failure(story, record);
   item.since = record.time;
   item.paused_then = story.paused_until(record.time);
   item.delay = 0;
   item.floor = record.failure->retry_after.value_or(Duration{0}).count();
-  item.status = record.will_retry                            ? Status::failing
-                : record.reason == StopReason::canceled      ? Status::canceled
-                                                             : Status::failed;
+  item.status = record.will_retry                       ? Status::failing
+                : record.reason == StopReason::canceled ? Status::canceled
+                                                        : Status::failed;
   step.last_end = record.time;
 }
 
@@ -330,7 +373,8 @@ void Model::retrying(RunStory& story, const Record& record) {
   if (record.delay < record.delay_min || (!record.floored && record.delay > record.delay_max)) {
     fail(story, words(record) + ": the delay lies outside its range");
   }
-  if (record.due != item.since + record.delay) fail(story, words(record) + ": due is not the failure's time and the delay");
+  if (record.due != item.since + record.delay)
+    fail(story, words(record) + ": due is not the failure's time and the delay");
   item.status = Status::waiting;
   item.delay = record.delay;
   item.previous_delay = record.delay;
@@ -353,7 +397,8 @@ void Model::interrupted(RunStory& story, const Record& record) {
 
 void Model::revisited(RunStory& story, const Record& record) {
   StepStory& target = story.steps.at(record.step);
-  if (++target.visits > story.plan->steps[record.step].max_visits) fail(story, words(record) + ": max_visits is exceeded");
+  if (++target.visits > story.plan->steps[record.step].max_visits)
+    fail(story, words(record) + ": max_visits is exceeded");
   for (const std::uint32_t step : core::steps_from(*story.plan, record.step)) {
     StepStory& again = story.steps[step];
     story.running -= again.running;
@@ -393,7 +438,8 @@ void Model::reopened(RunStory& story, const Record& record) {
 void Model::ended(RunStory& story, const Record& record) {
   if (story.running > 0) fail(story, "ended while an attempt is running");
   if (is_open(record.status)) fail(story, "ended and still open");
-  if (record.status == RunStatus::canceled && !story.cancel_requested) fail(story, "ended as cancelled, and nobody had asked for it");
+  if (record.status == RunStatus::canceled && !story.cancel_requested)
+    fail(story, "ended as cancelled, and nobody had asked for it");
   for (const StepStory& step : story.steps) {
     for (const ItemStory& item : step.items) {
       if (item.status == Status::failing) fail(story, "ended with an item that was to be tried again");
@@ -409,16 +455,20 @@ void Model::ended(RunStory& story, const Record& record) {
 
 void Model::begun(const exec::Job& job) {
   const RunStory* const story = find(job.id.run);
-  if (story == nullptr) throw Violation{"an attempt of run " + std::to_string(job.id.run) + " began before the run was durable", job.id.run};
+  if (story == nullptr)
+    throw Violation{"an attempt of run " + std::to_string(job.id.run) + " began before the run was durable",
+                    job.id.run};
   bool found = false;
   if (job.id.token <= story->sequence && job.id.step < story->steps.size()) {
     const auto& items = story->steps[job.id.step].items;
     found = job.id.item < items.size() && items[job.id.item].token == job.id.token;
-    if (found && items[job.id.item].attempt != job.attempt) fail(*story, "the executor was told a wrong attempt number");
+    if (found && items[job.id.item].attempt != job.attempt)
+      fail(*story, "the executor was told a wrong attempt number");
     // It may be over already: a step that was sent back, or a run that was reopened, forgets the attempts it had.
     if (!found) {
       for_each_event(story->number, [&](const Record& record) {
-        found = found || (record.sequence == job.id.token && record.type == EventType::started && record.attempt == job.attempt);
+        found = found ||
+                (record.sequence == job.id.token && record.type == EventType::started && record.attempt == job.attempt);
       });
     }
   }
@@ -431,11 +481,15 @@ void Model::begun(const exec::Job& job) {
 void Model::sent(const event::AttemptId& id, const event::PayloadView& output) {
   sent_[id.run][id.token].outputs.push_back(event::Payload::of(output));
 }
-void Model::sent(const event::AttemptId& id, const Failure& failure) { sent_[id.run][id.token].failures.push_back(failure); }
+void Model::sent(const event::AttemptId& id, const Failure& failure) {
+  sent_[id.run][id.token].failures.push_back(failure);
+}
 
-void Model::published(std::uint64_t run, std::uint64_t chunk_first, std::uint64_t new_first, std::string_view chunk) const {
+void Model::published(std::uint64_t run, std::uint64_t chunk_first, std::uint64_t new_first,
+                      std::string_view chunk) const {
   const RunStory* const story = find(run);
-  if (story == nullptr) throw Violation{"events of run " + std::to_string(run) + " were published before they were durable", run};
+  if (story == nullptr)
+    throw Violation{"events of run " + std::to_string(run) + " were published before they were durable", run};
   event::ChunkReader reader{chunk, chunk_first};
   Record record;
   std::uint64_t last = 0;
@@ -449,7 +503,8 @@ void Model::published(std::uint64_t run, std::uint64_t chunk_first, std::uint64_
 
 std::string Model::state_of(std::uint64_t run) const {
   std::string state;
-  if (const core::Run* const shadow = shadow_.find(run); shadow != nullptr && shadow->plan != nullptr) core::encode_state(*shadow, state);
+  if (const core::Run* const shadow = shadow_.find(run); shadow != nullptr && shadow->plan != nullptr)
+    core::encode_state(*shadow, state);
   return state;
 }
 
@@ -458,7 +513,8 @@ void Model::compare(runtime::Loop& loop) const {
   std::string live, shadow;
   loop.core().for_each_run([&](const core::Run& run) {
     const RunStory* const story = find(run.number);
-    if (story == nullptr) throw Violation{"run " + std::to_string(run.number) + " is in memory and not in the store", run.number};
+    if (story == nullptr)
+      throw Violation{"run " + std::to_string(run.number) + " is in memory and not in the store", run.number};
     live.clear();
     shadow.clear();
     core::encode_state(run, live);
@@ -474,7 +530,8 @@ void Model::check_books(runtime::Loop& loop) const {
   if (loop.outstanding() > 0 || loop.has_news() || loop.is_loading()) return;
   const EngineStats stats = loop.stats();
   if (stats.open != open_) {
-    throw Violation{"the engine counts " + std::to_string(stats.open) + " open runs, and there are " + std::to_string(open_), 0};
+    throw Violation{
+        "the engine counts " + std::to_string(stats.open) + " open runs, and there are " + std::to_string(open_), 0};
   }
   std::size_t bytes = 0;
   std::uint64_t running = 0;
@@ -484,11 +541,14 @@ void Model::check_books(runtime::Loop& loop) const {
     if (run.has_ended()) fail(*find(run.number), "has ended, is durable, and still takes memory");
   });
   if (bytes != stats.resident_bytes) {
-    throw Violation{"the engine counts " + std::to_string(stats.resident_bytes) + " bytes in memory, and its runs take " +
-                        std::to_string(bytes), 0};
+    throw Violation{"the engine counts " + std::to_string(stats.resident_bytes) +
+                        " bytes in memory, and its runs take " + std::to_string(bytes),
+                    0};
   }
   if (running != stats.running) {
-    throw Violation{"the engine counts " + std::to_string(stats.running) + " running attempts, and there are " + std::to_string(running), 0};
+    throw Violation{"the engine counts " + std::to_string(stats.running) + " running attempts, and there are " +
+                        std::to_string(running),
+                    0};
   }
 }
 
@@ -530,7 +590,8 @@ void Model::for_each_event(std::uint64_t run, const std::function<void(const Rec
 std::string Model::tell(std::uint64_t run, std::size_t last) const {
   std::vector<std::string> lines;
   for_each_event(run, [&](const Record& record) {
-    std::string line = "  " + std::to_string(record.sequence) + "  +" + std::to_string((record.time - birth) / 1000) + "us  " + words(record);
+    std::string line = "  " + std::to_string(record.sequence) + "  +" + std::to_string((record.time - birth) / 1000) +
+                       "us  " + words(record);
     if (record.type == EventType::failed) {
       line += record.will_retry ? " will retry" : " for good: " + std::string{name_of(record.reason)};
       if (record.lost) line += ", lost";
@@ -573,7 +634,8 @@ void Model::compare_history(store::Store& store) const {
     });
     if (!read) continue;
     if (!watched.starts_with(stored)) fail(story, "its history in the store is not what was recorded");
-    if (story.ended && next != story.sequence + 1) fail(story, "has ended, and its history in the store is not complete");
+    if (story.ended && next != story.sequence + 1)
+      fail(story, "has ended, and its history in the store is not complete");
   }
 }
 

@@ -39,14 +39,14 @@ struct ItemStory {
   Time paused_then = 0;           // ... of the time the run had been paused by then
   Time delay = 0;                 // ... for this long
   Time previous_delay = 0;
-  Time floor = 0;                 // the failure's retry_after
+  Time floor = 0;  // the failure's retry_after
 };
 
 struct StepStory {
   std::vector<ItemStory> items;
   std::uint32_t running = 0;
   std::uint32_t visits = 1;
-  Time last_end = 0;  // of any of its items
+  Time last_end = 0;      // of any of its items
   bool closed = false;    // skipped or unreachable
   bool prepared = false;  // for_each: its items were counted
 };
@@ -67,7 +67,7 @@ struct RunStory {
   Time removed_at = 0;
   Time paused_at = 0;
   Time paused_total = 0;
-  Time epoch = 0;              // created, or when it was reopened
+  Time epoch = 0;  // created, or when it was reopened
   Time paused_before_epoch = 0;
   std::uint32_t reopened = 0;
   RunStatus status = RunStatus::running;

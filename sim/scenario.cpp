@@ -51,7 +51,8 @@ class Play {
   void check_started(const Expectation& expectation, std::uint64_t run, std::optional<std::uint32_t> step);
   void check_count(const Expectation& expectation, std::size_t at, std::uint64_t found);
   void say(std::size_t line, std::string what) { mistakes_.push_back({line, std::move(what)}); }
-  std::uint64_t count(std::uint64_t run, std::optional<std::uint32_t> step, EventType type, bool lost_only = false) const;
+  std::uint64_t count(std::uint64_t run, std::optional<std::uint32_t> step, EventType type,
+                      bool lost_only = false) const;
   std::uint64_t duplicated() const;
   bool is_calm() const;
 
@@ -62,7 +63,7 @@ class Play {
   FaultyExecutor executor_;
   Machine machine_;
   Callers callers_;
-  std::map<std::string, RunId> runs_;                       // by label
+  std::map<std::string, RunId> runs_;                                          // by label
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> failures_;  // given so far, by run and (step, item)
   std::vector<Mistake> mistakes_;
 };
@@ -71,7 +72,11 @@ class Play {
 
 Act Play::act(const exec::Job& job) {
   const Part& part = scenario_.parts[job.handler];
-  Act act{.takes = part.takes, .output = part.output, .hangs = part.what == Part::What::hangs, .again = part.again, .obeys = 0};
+  Act act{.takes = part.takes,
+          .output = part.output,
+          .hangs = part.what == Part::What::hangs,
+          .again = part.again,
+          .obeys = 0};
   std::uint32_t& given = failures_[{job.id.run, std::uint64_t{job.id.step} << 32U | job.id.item}];
   const bool fails = part.what == Part::What::fails || (part.what == Part::What::flaky && given < part.failures);
   if (fails) {
@@ -83,7 +88,9 @@ Act Play::act(const exec::Job& job) {
 
 void Play::perform(const Command& command) {
   const std::string& verb = command.words[0];
-  const auto word = [&](std::size_t index) { return index < command.words.size() ? command.words[index] : std::string{}; };
+  const auto word = [&](std::size_t index) {
+    return index < command.words.size() ? command.words[index] : std::string{};
+  };
   if (verb == "start") return start(command);
   if (verb == "crash") return machine_.crash();
   if (verb == "stop") return machine_.stop();
@@ -153,9 +160,11 @@ void Play::operate(const Command& command, Operation operation, std::string text
   const std::string label = label_at < command.words.size() ? command.words[label_at] : scenario_.program.flows[0].name;
   const auto found = runs_.find(label);
   if (found == runs_.end()) return say(command.line, "no run \"" + label + "\" has been accepted by now");
-  callers_.operate(operation, found->second, std::move(text), {}, [this, line = command.line](const std::expected<void, Error>& answer) {
-    if (!answer && answer.error().code == ErrorCode::invalid) say(line, "was refused: " + answer.error().message);
-  });
+  callers_.operate(operation, found->second, std::move(text), {},
+                   [this, line = command.line](const std::expected<void, Error>& answer) {
+                     if (!answer && answer.error().code == ErrorCode::invalid)
+                       say(line, "was refused: " + answer.error().message);
+                   });
 }
 
 // ---- what is expected ----------------------------------------
@@ -185,11 +194,14 @@ void Play::check_count(const Expectation& expectation, std::size_t at, std::uint
   const auto& words = expectation.words;
   std::uint64_t wanted = 0;
   const bool is_comparison = at + 2 == words.size() && (words[at] == "==" || words[at] == ">=" || words[at] == "<=");
-  const auto [end, bad] = is_comparison ? std::from_chars(words[at + 1].data(), words[at + 1].data() + words[at + 1].size(), wanted)
-                                        : std::from_chars_result{nullptr, std::errc::invalid_argument};
+  const auto [end, bad] =
+      is_comparison ? std::from_chars(words[at + 1].data(), words[at + 1].data() + words[at + 1].size(), wanted)
+                    : std::from_chars_result{nullptr, std::errc::invalid_argument};
   if (bad != std::errc{}) return say(expectation.line, "write a comparison with a whole number: == 3");
   const bool holds = words[at] == "==" ? found == wanted : words[at] == ">=" ? found >= wanted : found <= wanted;
-  if (!holds) say(expectation.line, "expected " + words[at - 1] + ' ' + words[at] + ' ' + words[at + 1] + ", found " + std::to_string(found));
+  if (!holds)
+    say(expectation.line,
+        "expected " + words[at - 1] + ' ' + words[at] + ' ' + words[at + 1] + ", found " + std::to_string(found));
 }
 
 void Play::check(const Expectation& expectation) {
@@ -201,7 +213,8 @@ void Play::check(const Expectation& expectation) {
   }
   if (words[0] == "duplicated") return check_count(expectation, 1, duplicated());
   if (words[0] == "runs") return check_count(expectation, 1, model_.stories().size());
-  if (words[0] == "resident") return check_count(expectation, 1, machine_.is_off() ? 0 : machine_.loop()->core().resident());
+  if (words[0] == "resident")
+    return check_count(expectation, 1, machine_.is_off() ? 0 : machine_.loop()->core().resident());
   check_run(expectation, words[0]);
 }
 
@@ -219,13 +232,16 @@ void Play::check_run(const Expectation& expectation, const std::string& label) {
   std::optional<std::uint32_t> step;
   if (name != label) {
     const auto& steps = story.plan->steps;
-    const auto at = std::ranges::find_if(steps, [&](const core::StepPlan& plan) { return *plan.name == label.substr(name.size() + 1); });
-    if (at == steps.end()) return say(expectation.line, "the flow has no step \"" + label.substr(name.size() + 1) + '"');
+    const auto at = std::ranges::find_if(
+        steps, [&](const core::StepPlan& plan) { return *plan.name == label.substr(name.size() + 1); });
+    if (at == steps.end())
+      return say(expectation.line, "the flow has no step \"" + label.substr(name.size() + 1) + '"');
     step = static_cast<std::uint32_t>(at - steps.begin());
   }
   const std::string& what = words[1];
   if (what == "attempts") return check_count(expectation, 2, count(run, step, EventType::started));
-  if (what == "lost" && words.size() > 2 && words[2] == "attempts") return check_count(expectation, 3, count(run, step, EventType::failed, true));
+  if (what == "lost" && words.size() > 2 && words[2] == "attempts")
+    return check_count(expectation, 3, count(run, step, EventType::failed, true));
   if (what == "attempt") return check_started(expectation, run, step);
   if (what == "same" && words.size() == 4) {  // same as LABEL
     const auto other = runs_.find(words[3]);
@@ -241,7 +257,8 @@ void Play::check_run(const Expectation& expectation, const std::string& label) {
     model_.for_each_event(run, [&](const Record& record) {
       if (record.type == EventType::failed && (!step || record.step == *step)) reason = record.reason;
     });
-    if (name_of(reason) != words[2]) say(expectation.line, "expected reason " + words[2] + ", found " + std::string{name_of(reason)});
+    if (name_of(reason) != words[2])
+      say(expectation.line, "expected reason " + words[2] + ", found " + std::string{name_of(reason)});
     return;
   }
   if (what == "ended" && words.size() == 4) {  // ended at TIME
@@ -252,10 +269,12 @@ void Play::check_run(const Expectation& expectation, const std::string& label) {
     return;
   }
   const RunStatus status = story.paused_at != 0 && !story.ended ? RunStatus::paused : story.status;
-  if (words.size() != 2 || (what != "running" && what != "paused" && what != "succeeded" && what != "failed" && what != "canceled")) {
+  if (words.size() != 2 ||
+      (what != "running" && what != "paused" && what != "succeeded" && what != "failed" && what != "canceled")) {
     return say(expectation.line, "nobody knows what \"" + what + "\" means");
   }
-  if (name_of(status) != what) say(expectation.line, "expected " + label + ' ' + what + ", found " + std::string{name_of(status)});
+  if (name_of(status) != what)
+    say(expectation.line, "expected " + label + ' ' + what + ", found " + std::string{name_of(status)});
 }
 
 // attempt K started at|before|after TIME
@@ -271,7 +290,9 @@ void Play::check_started(const Expectation& expectation, std::uint64_t run, std:
   });
   if (!found) return say(expectation.line, "there was no attempt " + words[2]);
   const Time late = *found - *when;
-  const bool holds = words[4] == "at" ? late >= 0 && late <= tick : words[4] == "before" ? late < 0 : words[4] == "after" && late > 0;
+  const bool holds = words[4] == "at"       ? late >= 0 && late <= tick
+                     : words[4] == "before" ? late < 0
+                                            : words[4] == "after" && late > 0;
   if (!holds) say(expectation.line, "attempt " + words[2] + " started at " + told(*found));
 }
 

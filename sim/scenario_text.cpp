@@ -57,7 +57,8 @@ class Reader {
     if (words[0] == "flow" || words[0] == "step") return read_step(line, words);
     if (words[0] == "engine") return read_engine(line.substr(line.find("engine") + 6));
     if (words[0] == "expect") return read_expectations(line.substr(line.find("expect") + 6), std::nullopt);
-    if (words[0] != "at") return say("a line begins with flow, step, engine, at or expect, not with \"" + words[0] + '"');
+    if (words[0] != "at")
+      return say("a line begins with flow, step, engine, at or expect, not with \"" + words[0] + '"');
     if (words.size() < 3) return say("write what happens: at 1.5s crash");
     const auto when = read_time(words[1]);
     if (!when) return say('"' + words[1] + "\" is not a time: write 1.5s or 2m");
@@ -94,7 +95,8 @@ class Reader {
 
   FailureClass failure_class(const Words& clause, std::size_t index) {
     const auto found = failure_class_named(word(clause, index));
-    if (!found) say("a failure class is one of transient, deterministic, budget_exhausted, contract_failure, test_failure");
+    if (!found)
+      say("a failure class is one of transient, deterministic, budget_exhausted, contract_failure, test_failure");
     return found.value_or(FailureClass::transient);
   }
 
@@ -126,7 +128,8 @@ class Reader {
     FlowStep step{.name = names[1]};
     Part part;
     const auto clauses = clauses_of(line.substr(colon + 1));
-    if (clauses.empty()) return say("what does it do? ok, flaky 2 transient, fails deterministic, hangs, wait 5s or signal go");
+    if (clauses.empty())
+      return say("what does it do? ok, flaky 2 transient, fails deterministic, hangs, wait 5s or signal go");
     read_verb(clauses[0], step, part);
     for (const Words& clause : clauses | std::views::drop(1)) read_clause(clause, step, part);
     if (!step.wait && step.signal.empty()) {
@@ -190,7 +193,8 @@ class Reader {
     } else if (what == "on_failure") {
       read_on_failure(clause, step);
     } else {
-      say("a step has retry, attempts, delay, max_elapsed, timeout, takes, twice, needs, breaker, on_failure, not \"" + what + '"');
+      say("a step has retry, attempts, delay, max_elapsed, timeout, takes, twice, needs, breaker, on_failure, not \"" +
+          what + '"');
     }
   }
 

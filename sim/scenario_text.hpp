@@ -42,8 +42,8 @@ struct Expectation {
 };
 
 struct ScenarioText {
-  Program program;                   // one handler for each step that calls one
-  std::vector<Part> parts;           // by handler
+  Program program;          // one handler for each step that calls one
+  std::vector<Part> parts;  // by handler
   runtime::LoopSettings settings;
   std::vector<Command> commands;
   std::vector<Expectation> expectations;

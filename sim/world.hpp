@@ -48,7 +48,9 @@ class World {
 
   Random& random() noexcept { return random_; }
   std::int64_t between(std::int64_t low, std::int64_t high) { return random_.between(low, high); }
-  std::size_t below(std::size_t end) { return static_cast<std::size_t>(between(0, static_cast<std::int64_t>(end) - 1)); }
+  std::size_t below(std::size_t end) {
+    return static_cast<std::size_t>(between(0, static_cast<std::int64_t>(end) - 1));
+  }
   bool chance(std::uint32_t permille) { return permille > 0 && random_.next() % 1000 < permille; }
   // A time between the two, of any order of magnitude: short ones are as likely as long ones.
   Time span(Time low, Time high);

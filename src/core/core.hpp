@@ -222,6 +222,8 @@ class Core {
 // Is this step no longer worth going on with, because more of its items failed than it tolerates?
 bool is_doomed(const Run& run, std::uint32_t step);
 bool lets_go_on(const Run& run, std::uint32_t step);
+// When the run is cancelled if it has not ended; INT64_MAX = never.
+Time deadline_of(const Run& run);
 // The count the run's breaker would have after this failure; 0 = it does not count such failures.
 std::uint32_t breaker_count(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure);
 // All steps that cannot be done before `step` is, itself included, in order.

@@ -24,11 +24,6 @@ Duration elapsed_of(const StepState& state, const Item& item, const Policy& poli
   return since(state.activated, now);
 }
 
-Time deadline_of(const Run& run) {
-  const std::int64_t deadline = run.plan->plan->deadline;
-  return deadline == 0 ? INT64_MAX : later(run.created + run.paused_total, deadline);
-}
-
 Failure lost_attempt() {
   return {.type = "WorkerLost",
           .message = "the engine ended while the attempt was running",

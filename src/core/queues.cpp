@@ -8,6 +8,11 @@
 
 namespace reprise::core {
 
+Time deadline_of(const Run& run) {
+  const std::int64_t deadline = run.plan->plan->deadline;
+  return deadline == 0 ? INT64_MAX : later(run.created + run.paused_total, deadline);
+}
+
 const NumberedPlan* Core::add_plan(std::uint32_t number, std::shared_ptr<const Plan> plan) {
   if (plans_.size() <= number) plans_.resize(number + 1);
   if (plans_[number] != nullptr) return plans_[number].get();
@@ -180,6 +185,7 @@ bool Core::start_next(Queue& queue, std::size_t level, Time now) {
   if (state.status != StepStatus::active || run->has_ended() || run->paused_at != 0 || run->cancel_requested)
     return false;
   if (is_doomed(*run, entry.step)) return false;
+  if (deadline_of(*run) <= now) return false;  // its timer is about to fire
 
   const StepPlan& plan = run->step_plan(entry.step);
   const bool step_is_full = plan.max_parallel > 0 && state.running >= plan.max_parallel;

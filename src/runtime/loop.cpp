@@ -36,12 +36,18 @@ bool Loop::turn(Time now) {
     // Attempts that are recorded but not yet handed over will need their threads too.
     std::size_t promised = core_.effects().starts.size();
     for (const auto& batch : outstanding_) promised += batch->jobs.size();
+    const std::size_t starts_before = core_.effects().starts.size();
+    const std::uint64_t events_before = core_.counters().events;
     core_.dispatch(
         [&](std::uint32_t handler) {
           const std::size_t room = executor_.capacity(handler);
           return room > promised ? room - promised : 0;
         },
         settings_.starts_a_turn, now);
+    // What was given up because its time was over may have made something ready in a queue that had been looked at already.
+    const std::size_t started = core_.effects().starts.size() - starts_before;
+    const bool gave_up = core_.counters().events - events_before > started;
+    more |= core_.has_ready() && (gave_up || started >= settings_.starts_a_turn);
   }
   apply_retention(now);
   return more;

@@ -246,7 +246,8 @@ void Loop::apply_retention(Time now) {
     if (core_.find(run) == nullptr && removing_.insert(run).second) filling_.removals.push_back(run);
   }
   if (!filling_.removals.empty()) removed_with_ = next_commit_;
-  if (expired->size() == settings_.removals_a_turn) next_retention_ = now;
+  // More at once, unless all of these are in memory again, because somebody has reopened them.
+  if (expired->size() == settings_.removals_a_turn && !filling_.removals.empty()) next_retention_ = now;
 }
 
 }  // namespace reprise::runtime
