@@ -1,3 +1,4 @@
+// Asking, and comparing each answer with what is durable and with what was told before.
 #include "sim/callers.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The tables from which a seed draws: mostly small numbers, and now and then a rare thing.
 #include "sim/draw.hpp"
 
 #include <algorithm>

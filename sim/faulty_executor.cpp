@@ -1,3 +1,4 @@
+// Attempts as happenings of the world: begun, cut, cancelled, answered, and answered again.
 #include "sim/faulty_executor.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Faults on the way to the inner store and back.
 #include "sim/faulty_store.hpp"
 
 #include <filesystem>

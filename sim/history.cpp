@@ -1,3 +1,4 @@
+// The two parts of a history: the storm, and the calm in which everything that can end has to end.
 #include "sim/history.hpp"
 
 #include <unistd.h>

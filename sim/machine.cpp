@@ -1,3 +1,4 @@
+// One round of the driver as a happening, and everything that power can do to it.
 #include "sim/machine.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The second reading of every event, and what it must not find.
 #include "sim/model.hpp"
 
 #include <algorithm>

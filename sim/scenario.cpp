@@ -1,3 +1,4 @@
+// How a scenario is played and what its expectations mean.
 #include "sim/scenario.hpp"
 
 #include <algorithm>

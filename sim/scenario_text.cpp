@@ -1,3 +1,4 @@
+// The reader of scenario files: lines, clauses, words, and mistakes with their line.
 #include "sim/scenario_text.hpp"
 
 #include <algorithm>

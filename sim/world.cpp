@@ -1,3 +1,4 @@
+// The heap of happenings.
 #include "sim/world.hpp"
 
 #include <algorithm>
