@@ -1,6 +1,8 @@
 // reprise-sim: runs histories, one for each seed, and says how to see a broken promise again.
+#include <unistd.h>
+
 #include <charconv>
-#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -61,10 +63,30 @@ void print_violation(std::uint64_t seed, const HistoryReport& report) {
   std::fflush(stdout);
 }
 
+// A crash of the product is a finding like any other: it must name its seed. Written beforehand, because a signal handler may only write.
+char crash_report[160];
+std::size_t crash_report_size = 0;
+
+void on_crash(int signal) {
+  [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, crash_report, crash_report_size);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+void prepare_for_crash(std::uint64_t seed) {
+  const int size =
+      std::snprintf(crash_report, sizeof crash_report,
+                    "seed %llu: the program crashed\nreplay: reprise-sim --first %llu --seeds 1 --verbose\n",
+                    static_cast<unsigned long long>(seed), static_cast<unsigned long long>(seed));
+  crash_report_size = size > 0 ? static_cast<std::size_t>(size) : 0;
+}
+
 int run_seeds(const Options& options) {
+  for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS}) std::signal(signal, on_crash);
   HistoryReport total;
   std::uint64_t broken = 0;
   for (std::uint64_t seed = options.first; seed < options.first + options.seeds; ++seed) {
+    prepare_for_crash(seed);
     const HistoryReport report = reprise::sim::run_history(seed);
     total.runs += report.runs;
     total.events_recorded += report.events_recorded;

@@ -585,8 +585,11 @@ TEST_P(EngineApi, find_pages_through_everything_once) {
   EXPECT_EQ(count({.status = RunStatus::failed, .limit = 2}), 4U);  // 5, 10, 15, 20
   EXPECT_EQ(count({.name = "bad", .limit = 3}), 5U);
   EXPECT_EQ(count({.name = "nobody"}), 0U);
+  for (int more = 0; more < 5; ++more) submitted(engine, {.handler = "good", .delay = 5s});  // these stay in memory
+  EXPECT_EQ(count({.status = RunStatus::running, .limit = 2}), 9U);
+  EXPECT_EQ(count({.limit = 3}), 30U);
   const WallTime middle = engine.info(all[12])->created;
-  EXPECT_EQ(count({.created_from = middle}) + count({.created_before = middle}), 25U);
+  EXPECT_EQ(count({.created_from = middle}) + count({.created_before = middle}), 30U);
 }
 
 TEST_P(EngineApi, a_subscriber_sees_a_run_from_its_first_event) {

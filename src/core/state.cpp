@@ -22,7 +22,6 @@ constexpr unsigned extra = 1U << 1U;
 }  // namespace run_flag
 namespace step_flag {
 constexpr unsigned map = 1U << 0U;
-constexpr unsigned plain = 1U << 1U;  // one item and nothing to tell of it
 }  // namespace step_flag
 namespace item_flag {
 constexpr unsigned dead_letter = 1U << 0U;

@@ -6,22 +6,40 @@
 
 namespace reprise::runtime {
 
+// One run: was it read, dropped or added before?
+bool Feed::is_known(const Event& event) const {
+  const std::uint64_t last_past = past.empty() ? 0 : past.back().sequence;
+  return event.sequence <= std::max({taken, subscription.after, last_past});
+}
+
 void Feed::add(const Event& event) {
   const std::lock_guard lock{mutex};
-  auto place = events.end();
-  if (subscription.run) {
-    // Those of the past come while new ones arrive: each takes its place by its number, once.
-    if (event.sequence <= std::max(taken, subscription.after)) return;
-    place = std::ranges::lower_bound(events, event.sequence, {}, &Event::sequence);
-    if (place != events.end() && place->sequence == event.sequence) return;
-  }
-  events.insert(place, event);
-  if (events.size() > std::max<std::size_t>(1, subscription.buffer)) {
-    if (subscription.run) taken = events.front().sequence;
-    events.pop_front();
-    ++dropped;
-  }
+  if (is_known(event) || (!events.empty() && event.sequence >= events.front().sequence)) return;
+  past.push_back(event);
+  drop_oldest();
+}
+
+void Feed::publish(const Event& event) {
+  const std::lock_guard lock{mutex};
+  if (subscription.run && is_known(event)) return;
+  events.push_back(event);
+  drop_oldest();
   wake.notify_one();
+}
+
+void Feed::drop_oldest() {
+  if (past.size() + events.size() <= std::max<std::size_t>(1, subscription.buffer)) return;
+  (void)take();
+  ++dropped;
+}
+
+std::optional<Event> Feed::take() {
+  std::deque<Event>& from = past.empty() ? events : past;
+  if (from.empty()) return std::nullopt;
+  Event event = std::move(from.front());
+  from.pop_front();
+  taken = event.sequence;
+  return event;
 }
 
 void Feed::close() {
@@ -73,7 +91,7 @@ void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t ch
     if (record.sequence < new_first) continue;
     for (const auto& weak : feeds_) {
       const auto feed = weak.lock();
-      if (feed != nullptr && (!feed->subscription.run || *feed->subscription.run == run)) feed->add(event);
+      if (feed != nullptr && (!feed->subscription.run || *feed->subscription.run == run)) feed->publish(event);
     }
   }
   if (ended) histories_.erase(found);
@@ -90,12 +108,9 @@ Events::~Events() = default;
 
 std::optional<Event> Events::next(Duration patience) {
   std::unique_lock lock{feed_->mutex};
-  const auto has_news = [&] { return !feed_->events.empty() || !feed_->open; };
-  if (!feed_->wake.wait_for(lock, patience, has_news) || feed_->events.empty()) return std::nullopt;
-  Event event = std::move(feed_->events.front());
-  feed_->events.pop_front();
-  if (feed_->subscription.run) feed_->taken = event.sequence;
-  return event;
+  const auto has_news = [&] { return !feed_->past.empty() || !feed_->events.empty() || !feed_->open; };
+  if (!feed_->wake.wait_for(lock, patience, has_news)) return std::nullopt;
+  return feed_->take();
 }
 
 std::uint64_t Events::dropped() const noexcept {

@@ -23,16 +23,23 @@ namespace reprise::runtime {
 struct Feed {
   explicit Feed(Subscription wanted) : subscription{std::move(wanted)} {}
 
-  void add(const Event& event);  // also of the past, in order
+  void add(const Event& event);      // of the past, in order; one run only
+  void publish(const Event& event);  // as it becomes durable, also while the past is still being added
+  std::optional<Event> take();       // the next one; the mutex is held
   void close();
 
   const Subscription subscription;
   std::mutex mutex;
   std::condition_variable wake;
+  std::deque<Event> past;
   std::deque<Event> events;
   std::uint64_t taken = 0;  // one run: the highest sequence that was read or dropped
   std::uint64_t dropped = 0;
   bool open = true;
+
+ private:
+  bool is_known(const Event& event) const;
+  void drop_oldest();
 };
 
 class Feeds final : public Observer {

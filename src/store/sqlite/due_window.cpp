@@ -1,6 +1,7 @@
 #include "store/sqlite/due_window.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace reprise::store::sqlite {
@@ -29,9 +30,10 @@ void DueWindow::catch_up() {
   std::erase_if(added, [&](DueCursor entry) { return !(from_ < entry) || to_ < entry; });
   if (added.empty()) return;
   std::ranges::sort(added);
-  const auto middle = static_cast<std::ptrdiff_t>(entries_.size());
-  entries_.insert(entries_.end(), added.begin(), added.end());
-  std::inplace_merge(entries_.begin(), entries_.begin() + middle, entries_.end());
+  std::vector<DueCursor> merged;
+  merged.reserve(entries_.size() + added.size());
+  std::ranges::merge(entries_, added, std::back_inserter(merged));
+  entries_.swap(merged);
   entries_.erase(std::unique(entries_.begin(), entries_.end()), entries_.end());
   if (entries_.size() > 2 * window_entries_max) shrink();
 }
