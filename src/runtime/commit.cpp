@@ -229,8 +229,7 @@ void Loop::add_jobs(Batch& batch) {
     job.input_is_list = state.map != nullptr;
     job.input = state.map != nullptr && plan.for_each ? state.map->list : run.input;
     job.timeout = plan.policy.attempt_timeout.value_or(Duration{0});
-    const std::int64_t deadline = run.plan->plan->deadline;
-    if (deadline > 0) job.deadline = run.created + run.paused_total + deadline;
+    if (run.plan->plan->deadline > 0) job.deadline = core::deadline_of(run);
     if (plan.policy.max_elapsed && (start.attempt > 1 || plan.policy.max_elapsed->count() > 0)) {
       const bool from_creation = plan.policy.elapsed_from == ElapsedFrom::creation;
       const core::Item* const item = state.touched(start.id.item);

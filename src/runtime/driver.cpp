@@ -32,7 +32,6 @@ void Driver::push(Input&& input) {
   {
     const std::lock_guard lock{mutex_};
     inbox_.push_back(std::move(input));
-    arrivals_.store(arrivals_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     wake = sleeping_ && inbox_.size() >= threshold_;
     if (wake) sleeping_ = false;  // one is enough
   }
@@ -90,17 +89,7 @@ std::size_t Driver::wake_threshold() const {
   return loop_.outstanding() == 1 ? worth_waking : SIZE_MAX;
 }
 
-// An attempt that has just been started may be back in a moment: looking for it a few times is faster than being woken up.
-void Driver::look_around() const {
-  constexpr int glances = 48;  // some 20 us
-  const std::uint64_t before = arrivals_.load(std::memory_order_relaxed);
-  for (int glance = 0; glance < glances && arrivals_.load(std::memory_order_relaxed) == before; ++glance) {
-    std::this_thread::yield();
-  }
-}
-
 void Driver::wait_for_work(bool more, std::vector<Input>& inputs) {
-  if (!more && loop_.expects_answer_soon()) look_around();
   std::unique_lock lock{mutex_};
   threshold_ = wake_threshold();
   const auto has_work = [&] {

@@ -6,7 +6,6 @@
 // Thread safety: push() and stats() from any thread; start() and stop() from one.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -61,7 +60,6 @@ class Driver {
   void run_writer();
   bool step(std::vector<Input>& inputs);
   void wait_for_work(bool more, std::vector<Input>& inputs);
-  void look_around() const;
   void write(Time now);
   void publish_stats();
   std::size_t wake_threshold() const;
@@ -76,7 +74,6 @@ class Driver {
   std::condition_variable room_;  // callers
   std::condition_variable calm_;  // drain()
   std::vector<Input> inbox_;
-  std::atomic<std::uint64_t> arrivals_ = 0;
   std::size_t threshold_ = 1;  // inputs that are worth waking up for
   bool sleeping_ = false;
   bool finishing_ = false;

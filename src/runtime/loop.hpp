@@ -105,11 +105,6 @@ class Loop {
   std::size_t outstanding() const noexcept { return outstanding_.size(); }
   bool has_news() const noexcept;      // build() would find something ...
   bool has_news_now() const noexcept;  // ... and has room for it
-  // Nothing is being written, and a few attempts are running.
-  bool expects_answer_soon() const noexcept {
-    const std::uint64_t running = core_.counters().running;
-    return outstanding_.empty() && running > 0 && running <= 4;
-  }
   bool in_trouble() const noexcept { return trouble_.has_value(); }
   bool is_loading() const noexcept { return loading_; }
   std::optional<Time> next_wakeup() const;
