@@ -57,7 +57,7 @@ tsan:
 	scripts/setup.sh build test
 	cmake --preset tsan
 	cmake --build --preset tsan --target unit_tests engine_tests
-	ctest --preset tsan -R 'unit\.rest|engine\.(exec|rest|store)'
+	ctest --preset tsan -R 'unit\.rest|engine\.(exec|rest)'
 
 fuzz:
 	scripts/setup.sh build fuzz
