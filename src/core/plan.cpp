@@ -9,6 +9,7 @@
 namespace reprise::core {
 
 using event::ByteReader;
+using event::put_byte;
 using event::put_bytes;
 using event::put_signed;
 using event::put_varint;
@@ -16,8 +17,6 @@ using event::put_varint;
 namespace {
 
 constexpr std::uint8_t plan_version = 1;
-
-void put_byte(std::string& out, unsigned value) { out.push_back(static_cast<char>(value)); }
 
 void put_optional(std::string& out, const std::optional<Duration>& value) {
   put_byte(out, value ? 1 : 0);

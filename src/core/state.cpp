@@ -8,6 +8,7 @@
 namespace reprise::core {
 
 using event::ByteReader;
+using event::put_byte;
 using event::put_bytes;
 using event::put_signed;
 using event::put_varint;
@@ -28,8 +29,6 @@ constexpr unsigned dead_letter = 1U << 0U;
 constexpr unsigned trouble = 1U << 1U;
 constexpr unsigned output = 1U << 2U;
 }  // namespace item_flag
-
-void put_byte(std::string& out, unsigned value) { out.push_back(static_cast<char>(value)); }
 
 // Times are stored as their distance from a base, and no time as 0. Distances wrap around, so that damaged ones are harmless.
 void put_time(std::string& out, Time time, Time base) {

@@ -17,6 +17,7 @@ namespace reprise::event {
 
 // ---- varints, also for everybody else who stores numbers ----------------------------------------
 
+inline void put_byte(std::string& out, unsigned value) { out.push_back(static_cast<char>(value)); }
 void put_varint(std::string& out, std::uint64_t value);
 void put_signed(std::string& out, std::int64_t value);     // zigzag
 void put_bytes(std::string& out, std::string_view bytes);  // length and bytes

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t batches_max = 2;
 constexpr std::size_t spare_bytes_max = 4U << 20U;  // a batch that was larger gives its memory back
+constexpr std::size_t notice_max = 64U << 10U;      // bytes of old events that a watcher gets with the new ones
 constexpr std::int64_t due_soon = 50'000'000;       // 50 ms: too soon to leave memory for, even when it is short
 constexpr Duration first_retry = std::chrono::milliseconds{50};
 constexpr Duration longest_retry = std::chrono::seconds{2};
@@ -94,10 +95,7 @@ void Loop::build(Time now) {
 
 void Loop::write_run(core::Run& run, Batch& batch, Time now) {
   run.touched = false;
-  if (observer_ != nullptr && observer_->is_watching() && run.sequence > run.framed_sequence) {
-    batch.notices.push_back(
-        {run.number, run.plan->plan.get(), run.created, run.events_first, run.framed_sequence + 1, run.events});
-  }
+  if (observer_ != nullptr && observer_->is_watching() && run.sequence > run.framed_sequence) add_notice(run, batch);
   if (run.has_ended()) {
     write_image(run, batch, 0);
     batch.leaving.push_back(run.number);
@@ -117,6 +115,21 @@ void Loop::write_run(core::Run& run, Batch& batch, Time now) {
     write_part(run, batch);
   }
   account(run);
+}
+
+// With the events before the new ones, which tell those who begin to watch now what is being retried; but of a long run only the new
+// ones, or each commit would copy the whole story.
+void Loop::add_notice(const core::Run& run, Batch& batch) {
+  const std::uint64_t new_first = run.framed_sequence + 1;
+  Batch::Notice& notice = batch.notices.emplace_back(
+      Batch::Notice{run.number, run.plan->plan.get(), run.created, run.events_first, new_first, {}});
+  if (run.events.size() <= notice_max) {
+    notice.chunk = run.events;
+    return;
+  }
+  notice.chunk_first = new_first;
+  event::put_chunk_header(notice.chunk, run.framed_time);
+  notice.chunk.append(run.events, run.framed);
 }
 
 // When this run should be loaded again, if it is to leave memory.

@@ -2,6 +2,7 @@
 #include "runtime/loop.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "runtime/ids.hpp"
 
@@ -293,6 +294,9 @@ void Loop::take(Ask&& ask, Time) {
   if (found->run == nullptr) return answer_later(std::move(ask.reply), not_found(ask.run));
   core::Run& run = *found->run;
   if (ask.question == Question::ended && !run.has_ended()) {
+    // Whoever has given up waiting holds its reply no longer: one that only we hold is for nobody.
+    const auto [first, last] = waiting_for_end_.equal_range(run.number);
+    for (auto at = first; at != last;) at = at->second.use_count() == 1 ? waiting_for_end_.erase(at) : std::next(at);
     waiting_for_end_.emplace(run.number, std::move(ask.reply));
     return unload(*found);
   }

@@ -39,9 +39,9 @@ struct LoopSettings {
   // How much is done at once before the loop looks at its inputs again. The simulator makes them small.
   std::size_t timers_a_turn = 8192;
   std::size_t starts_a_turn = 4096;
-  std::size_t rows_a_turn = 1024;         // loaded from the store
-  std::size_t removals_a_turn = 256;      // by retention
-  std::size_t images_to_shorten = 512;    // for each commit, when the journal is too long
+  std::size_t rows_a_turn = 1024;       // loaded from the store
+  std::size_t removals_a_turn = 256;    // by retention
+  std::size_t images_to_shorten = 512;  // for each commit, when the journal is too long
   const TypeTree* types = nullptr;
 };
 
@@ -142,6 +142,7 @@ class Loop {
   // commit.cpp
   Batch& new_batch();
   void write_run(core::Run& run, Batch& batch, Time now);
+  void add_notice(const core::Run& run, Batch& batch);
   void write_image(core::Run& run, Batch& batch, Time due);
   void write_part(core::Run& run, Batch& batch);
   std::optional<Time> park_until(const core::Run& run, Time now) const;
