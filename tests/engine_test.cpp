@@ -640,6 +640,19 @@ TEST_P(EngineApi, a_subscriber_who_comes_in_the_middle_misses_nothing) {
   EXPECT_EQ(first_missing, 0U);
 }
 
+TEST_P(EngineApi, a_watcher_of_a_long_run_sees_each_event_once_and_whole) {
+  Engine engine = make();
+  const Failure wordy{.type = "TimeoutError",
+                      .message = std::string(3000, 'x')};  // 60 of them are more than a notice repeats
+  ASSERT_TRUE(engine.handle(
+      "long", [&](Work& work) -> Result { return work.attempt() > 60 ? Result{""} : std::unexpected{wordy}; },
+      {.retry = steady(100, 0s)}));
+  Events events = engine.subscribe({});
+  const RunId run = submitted(engine, {.handler = "long"});
+  outcome(engine, run);
+  for (const Event& event : events_of(engine, run)) EXPECT_EQ(events.next(10s), event) << event.sequence;
+}
+
 // ---- limits ----------------------------------------
 
 TEST_P(EngineApi, more_open_runs_than_allowed_are_refused) {
