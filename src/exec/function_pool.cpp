@@ -364,7 +364,7 @@ bool FunctionPool::State::wake_one() {
     sleepers_.pop_back();
     seat.awake = true;
     seat.wake.notify_one();
-  } else if (creatable() > 0) {
+  } else if (creatable() > 0 && !quit_) {  // a call that was given up in the stop may still ask for help
     done = create_thread();
   }
   update_counts();

@@ -589,6 +589,7 @@ TEST_F(ExecFunctionPool, capacity_is_what_would_begin_soon) {
     return "";
   });
   start(*pool, job_of(2, slow));
+  answers.wait_for(2);  // or its time would count for the other one too
   start(*pool, job_of(3, succeed));
   answers.wait_for(3);
   pool->stop(1h);  // so that the last of them is not only answered but gone
