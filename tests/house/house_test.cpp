@@ -41,6 +41,10 @@ const std::vector<Library> libraries{
     {"CLI/", {"cli"}},
     {"sqlite3.h", {"store"}},
     {"openssl/", {"store"}},
+    {"boost/json", {"flow", "exec", "runtime", "observe", "cli"}},
+    {"boost/asio", {"exec"}},
+    {"boost/beast", {"exec"}},
+    {"curl/", {"exec"}},
 };
 
 const fs::path root{REPRISE_SOURCE_DIR};

@@ -1,0 +1,173 @@
+// A flow as it is meant: what a document of any of the six dialects says, resolved and ready to be planned.
+//
+// Made by read_flow() (reader.hpp), which has checked everything that can be known before a run. Pure values; no I/O here.
+// Thread safety: immutable once made, shared freely.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <reprise/classify.hpp>
+#include <reprise/dialect.hpp>
+#include <reprise/engine.hpp>
+#include <reprise/policy.hpp>
+
+#include "flow/expression.hpp"
+#include "flow/json.hpp"
+#include "flow/jsonpath.hpp"
+
+namespace reprise::flow {
+
+// Where something stands in the document; for messages and `--dry-run`.
+struct SourcePlace {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+};
+
+// A JSON value whose strings may hold expressions: the body of a request, the parameters of a sub-flow.
+struct JsonTemplate {
+  using List = std::vector<JsonTemplate>;
+  using Map = std::vector<std::pair<std::string, JsonTemplate>>;
+  std::variant<Json, Template, List, Map> value;
+};
+
+struct HttpCall {
+  std::string method = "GET";
+  Template url;
+  std::vector<std::pair<std::string, Template>> headers;
+  std::optional<JsonTemplate> body;                               // text is sent as it is, everything else as JSON
+  std::vector<std::pair<int, int>> expect_status = {{200, 299}};  // ranges
+  std::string expect_schema;                                      // file, relative to the document; empty = none
+  bool is_async = false;                                          // a 2xx means accepted; the webhook brings the result
+};
+
+// One thing that is executed: a line for sh, an argument list, or a request.
+struct Command {
+  enum class Kind : std::uint8_t { shell, argv, http } kind = Kind::shell;
+  Template shell;
+  std::vector<Template> argv;
+  HttpCall http;
+  std::string verb;  // as the document has it: run, argv, http, shell, claude …
+  std::shared_ptr<const Command>
+      on_failure;  // prodigy: runs when this command fails; if it succeeds, the sequence goes on
+  SourcePlace place;
+};
+
+// A list of commands that run one after the other: one attempt. Almost always exactly one.
+using Commands = std::vector<Command>;
+
+enum class OutputForm : std::uint8_t { text, json, lines };
+
+struct ItemSource {
+  enum class Kind : std::uint8_t { value, file, command } kind = Kind::value;
+  JsonTemplate value;  // `${steps.list.output.items}`, or a list that is written out
+  Template file;       // relative to the document: .json, .jsonl/.ndjson, or lines of text
+  std::shared_ptr<const Command> command;
+  std::optional<JsonPath>
+      path;  // file, command: which nodes are the items; without it: the elements of the list, or the lines
+};
+
+enum class FallbackWhen : std::uint8_t { budget_exhausted, gave_up };
+struct Fallback {
+  Command command;
+  FallbackWhen when = FallbackWhen::budget_exhausted;
+};
+
+struct Tolerance {
+  std::uint32_t count = 0;
+  double ratio = 0;  // 0.05 for 5%; the larger of both counts
+};
+
+struct SubFlow {
+  Template file;  // relative to the document
+  std::vector<std::pair<std::string, JsonTemplate>> params;
+};
+
+enum class Verb : std::uint8_t { commands, wait, signal, flow, call };
+
+struct Step {
+  std::string id;
+  SourcePlace place;
+  Verb verb = Verb::commands;
+  Commands commands;                   // commands
+  std::optional<Duration> wait;        // wait: a duration …
+  std::optional<WallTime> wait_until;  // … or a time
+  std::string signal;                  // signal
+  SubFlow flow;                        // flow
+  std::string call;                    // call: the handler's name
+
+  std::vector<std::string> needs;
+  std::optional<Expression> condition;  // if
+  std::optional<ItemSource> for_each;
+  std::uint32_t max_parallel = 0;  // 0 = no limit of its own
+  Tolerance tolerate;
+  bool tolerate_any = false;  // dead_letter without `tolerate`: any number
+
+  std::string type = "tool";  // actor type
+  bool is_test = false;       // kind: test
+  Policy policy;              // resolved
+  PolicyLevel level = PolicyLevel::built_in;
+  Dialect dialect = Dialect::native;  // of the policy
+  std::string policy_source;  // in words: `step "fetch", line 31`, `defaults.by_type.tool, line 9`, `built-in for tool`
+  std::optional<Duration> timeout;  // each attempt; already in policy.attempt_timeout when it is shorter
+  Duration stall_timeout{0};        // 0 = off
+  bool needs_verdict = false;       // argyll: only the handler's own word counts
+
+  std::optional<Command> require;  // precondition
+  std::string check_schema;        // postcondition: the output must match this schema file
+  std::optional<Command> check;    // postcondition: a command that must succeed
+  std::optional<Command> fix;
+  std::optional<Fallback> fallback;
+
+  OnFailure on_failure = OnFailure::fail;
+  std::string goto_step;  // on_failure: {goto: …}
+  std::optional<Command>
+      on_failure_command;  // on_failure: {run: …}: what gave up is handed to it; if it succeeds, the item is done
+  std::uint32_t max_visits = 10;
+  std::optional<CircuitBreakerRule> circuit_breaker;
+
+  OutputForm output = OutputForm::text;
+  std::vector<std::pair<std::string, Template>> env;
+  std::string directory;  // relative to the document; empty = the document's
+
+  std::vector<std::string> reads;  // steps whose results its expressions use; all of them are done before it starts
+};
+
+struct Parameter {
+  std::string name;
+  enum class Type : std::uint8_t { any, text, integer, number, boolean, list, map } type = Type::any;
+  std::optional<Json> value;  // the default; none = must be given
+};
+
+struct Secret {
+  std::string name;
+  std::string env;  // one of both
+  std::string file;
+};
+
+struct Flow {
+  std::string name;
+  Dialect dialect = Dialect::native;
+  std::vector<Parameter> params;
+  std::vector<std::pair<std::string, Template>> env;
+  std::vector<Secret> secrets;
+  std::vector<ClassifyRule> classify;
+  std::vector<Step> steps;  // in the order of the document
+  std::vector<Step> finally;
+  std::vector<std::string> goals;  // empty = all steps
+  std::uint32_t max_parallel = 0;  // 0 = the default
+  std::optional<Duration> deadline;
+  bool has_async = false;           // some step waits for a webhook
+  std::shared_ptr<TypeTree> types;  // error types the document adds; may be nullptr
+};
+
+// The steps that will run: all, or what the goals need. In an order in which every step comes after those it needs.
+std::vector<const Step*> planned_steps(const Flow& flow);
+
+}  // namespace reprise::flow

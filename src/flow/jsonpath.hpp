@@ -1,0 +1,39 @@
+// JSONPath as RFC 9535 defines it: which parts of a JSON value a query selects.
+//
+//   auto path = flow::JsonPath::parse("$.items[?@.price < 10].name");
+//   for (const flow::Json* node : path->select(value)) …
+//
+// Bounds: the query has at most 4096 bytes, nesting 64; regular expressions are RE2. Thread safety: immutable once parsed.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flow/json.hpp"
+
+namespace reprise::flow {
+
+struct JsonPathMistake {
+  std::size_t offset = 0;  // in bytes
+  std::string message;
+};
+
+class JsonPath {
+ public:
+  static std::expected<JsonPath, JsonPathMistake> parse(std::string_view text);
+
+  // The selected nodes, in the order of the RFC; they live as long as `value` does.
+  std::vector<const Json*> select(const Json& value) const;
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  struct Query;
+  std::string text_;
+  std::shared_ptr<const Query> query_;
+};
+
+}  // namespace reprise::flow
