@@ -13,8 +13,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <latch>
 #include <memory>
 #include <string>
@@ -26,42 +24,12 @@
 #include "plain_sqlite.hpp"
 #include "report.hpp"
 #include "timing.hpp"
+#include "workplace.hpp"
 
 namespace reprise::bench {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-// A folder that is there for one workload. On the disk of the working directory: /tmp may be memory.
-class Folder {
- public:
-  Folder() {
-    std::string name = "reprise-bench-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) std::exit(1);
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
-
-  const std::string& path() const { return path_; }
-  std::string store() const { return "sqlite:" + path_ + "/bench.db"; }
-
- private:
-  std::string path_;
-};
-
-template <class T>
-T expect(std::expected<T, Error> result) {
-  if (!result) {
-    std::fprintf(stderr, "reprise-bench: %s\n", result.error().message.c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 void wait_until_ended(const Engine& engine, std::uint64_t runs) {
   for (;;) {
@@ -259,14 +227,6 @@ void measure_w3(Report& report) {
   run_flaky(paced_tasks, 10'000, paced);
   report.add("w3_slip_p50_ms", paced.percentile(0.5), "ms");
   report.add("w3_slip_p99_ms", paced.percentile(0.99), "ms");
-}
-
-std::size_t resident_bytes() {
-  std::ifstream file{"/proc/self/statm"};
-  std::size_t pages = 0;
-  std::size_t resident = 0;
-  file >> pages >> resident;
-  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 void measure_w4(Report& report) {

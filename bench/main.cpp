@@ -2,7 +2,9 @@
 #include "report.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 namespace reprise::bench {
@@ -15,6 +17,7 @@ struct Suite {
 constexpr std::array suites{
     Suite{"library", run_library_suite},
     Suite{"engine", run_engine_suite},
+    Suite{"process", run_process_suite},
 };
 
 struct Arguments {
@@ -30,10 +33,18 @@ int complain(const char* what, std::string_view value) {
   return 2;
 }
 
+// What could not be measured here, because the program to compare with is missing, is null.
+std::string value_of(const Measure& measure, bool json) {
+  if (std::isnan(measure.value)) return "null";
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), json ? "%.3f" : "%.2f", measure.value);
+  return text.data();
+}
+
 void print(const Report& report, bool json) {
   for (const Measure& measure : report.measures()) {
-    const char* format = json ? "{\"bench\":\"%s\",\"value\":%.3f,\"unit\":\"%s\"}\n" : "%-32s %12.2f %s\n";
-    std::printf(format, measure.bench.c_str(), measure.value, measure.unit.c_str());
+    const char* format = json ? "{\"bench\":\"%s\",\"value\":%s,\"unit\":\"%s\"}\n" : "%-32s %12s %s\n";
+    std::printf(format, measure.bench.c_str(), value_of(measure, json).c_str(), measure.unit.c_str());
   }
 }
 

@@ -10,7 +10,7 @@ namespace reprise::bench {
 
 struct Measure {
   std::string bench;
-  double value = 0;
+  double value = 0;  // NaN = could not be measured here
   std::string unit;
 };
 
@@ -27,5 +27,6 @@ class Report {
 
 void run_library_suite(Report& report);
 void run_engine_suite(Report& report);
+void run_process_suite(Report& report);
 
 }  // namespace reprise::bench

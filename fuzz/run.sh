@@ -17,7 +17,9 @@ seconds=$2
 shift 2
 if [ $# -eq 0 ]; then
   set -- fuzz_classify fuzz_dialect fuzz_document fuzz_duration fuzz_rules
-  [ -x "$directory/fuzz_event" ] && set -- "$@" fuzz_event  # only where the engine is built
+  for fuzzer in fuzz_event fuzz_expression fuzz_flow fuzz_json_schema fuzz_jsonpath; do  # only where these parts are built
+    if [ -x "$directory/$fuzzer" ]; then set -- "$@" "$fuzzer"; fi
+  done
 fi
 
 # Names instead of addresses in the report. Clang does not always find the tool by itself.

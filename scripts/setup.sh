@@ -2,8 +2,8 @@
 # Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [fuzz] [format]
 set -eu
 
-build_packages="g++ make cmake ninja-build pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev libsqlite3-dev libssl-dev"
-test_packages="libgtest-dev librapidcheck-dev libbenchmark-dev libboost1.81-dev libboost-json1.81-dev"
+build_packages="g++ make cmake ninja-build pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libboost1.81-dev libboost-json1.81-dev"
+test_packages="libgtest-dev librapidcheck-dev libbenchmark-dev"
 fuzz_packages="clang-19 libclang-rt-19-dev"
 format_packages="clang-format"
 

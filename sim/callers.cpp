@@ -182,6 +182,7 @@ void Callers::told_operated(Operation operation, std::uint64_t run, const std::e
     case Operation::remove:
       return require(story.removed);
     case Operation::resume:
+    case Operation::drop:  // no caller here does
       return;
   }
 }

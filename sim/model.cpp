@@ -390,9 +390,11 @@ void Model::interrupted(RunStory& story, const Record& record) {
   } else if (item.status != Status::waiting || !story.cancel_requested) {
     fail(story, words(record) + " of an item that does nothing");
   }
-  item.since = record.time;
-  item.paused_then = story.paused_until(record.time);
-  item.delay = 0;
+  if (item.status == Status::running) {
+    item.since = record.time;
+    item.paused_then = story.paused_until(record.time);
+    item.delay = 0;
+  }
   item.status = story.cancel_requested ? Status::canceled : Status::waiting;
 }
 
@@ -427,9 +429,12 @@ void Model::reopened(RunStory& story, const Record& record) {
     step.closed = false;
     for (ItemStory& item : step.items) {
       if (item.status != Status::failed && item.status != Status::canceled) continue;
-      item = {};
+      const bool goes_on = item.status == Status::canceled;  // with its attempts, and with what is left of its wait
+      if (goes_on) ++item.interrupted;
+      if (!goes_on) item = {};
       if (plan.verb != core::Verb::call || (plan.for_each && !step.prepared)) continue;  // it begins anew
       item.status = Status::waiting;
+      if (goes_on && item.delay > 0) continue;
       item.since = record.time;
       item.paused_then = story.paused_total;
     }

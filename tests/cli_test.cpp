@@ -98,7 +98,7 @@ TEST(Usage, mistakes_exit_with_2_and_suggest_what_was_meant) {
       {{"policy", "decide", "-"}, "standard input"},
       {{"classify", "--rules", "-"}, "standard input"},
       {{"classify", "--format", "svg"}, "expected text or json"},
-      {{"schema", "flow"}, "flow"},
+      {{"schema", "task"}, "task"},
       {{"completion"}, "SHELL"},
       {{"completion", "tcsh"}, "tcsh"},
   };

@@ -42,7 +42,8 @@ namespace reprise {
 
 namespace runtime {
 struct Feed;
-}
+struct EngineAccess;
+}  // namespace runtime
 
 // ---- What a handler sees ----------------------------------------
 
@@ -293,6 +294,7 @@ class Engine {
   bool stop(Duration patience = std::chrono::seconds{10});
 
  private:
+  friend struct runtime::EngineAccess;
   struct State;
   explicit Engine(std::unique_ptr<State> state) noexcept;
   std::expected<void, Error> add_handler(std::string name, Handler handler, HandlerOptions options);

@@ -58,6 +58,8 @@ enum class EventType : std::uint8_t {
   revisited = 20,  // on_failure sent the run back to an earlier step
   reopened = 21,   // what had failed is tried again, because somebody asked
   ended = 22,      // the run
+  dropped = 23,    // somebody let a dead letter go
+  finishing = 24,  // all steps are done, and those that run in any case begin
 };
 std::string_view name_of(EventType type) noexcept;
 std::optional<EventType> event_type_named(std::string_view name) noexcept;
@@ -87,8 +89,10 @@ struct Event {
   std::uint64_t total_attempts = 0;       // completed, failed for good
   Duration total_elapsed{0};              // completed, failed for good, ended
   std::uint32_t items = 0;                // prepared
-  RunStatus status = RunStatus::running;  // ended
-  std::string text = {};    // progress: its words; signaled: the name; submitted: the key; cancel_requested: why
+  RunStatus status = RunStatus::running;  // ended; finishing: what it would end with
+  // progress: its words; signaled: the name; submitted: the key; cancel_requested: why; fallback: which (fallback, on_failure);
+  // reopened: the step it was limited to
+  std::string text = {};
   std::string output = {};  // completed: the result; submitted, signaled: the input. Large ones: see `output_size`
   std::uint64_t output_size =
       0;  // in bytes; larger than output.size() when only its hash (hexadecimal) stands in `output`

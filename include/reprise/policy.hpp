@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <reprise/failure.hpp>
@@ -43,6 +44,9 @@ class TypeTree {
 
   // Is `type` the same as `ancestor` or below it? A dotted name counts by its last part ("asyncio.TimeoutError").
   bool is_a(std::string_view type, std::string_view ancestor) const noexcept;
+
+  // Those that were added, each with its parent, in that order.
+  std::vector<std::pair<std::string, std::string>> added() const;
 
   // One step up; Exception is its own parent.
   std::string_view parent_of(std::string_view type) const noexcept;

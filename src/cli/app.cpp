@@ -9,6 +9,9 @@
 
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
+#include "cli/look_app.hpp"
+#include "cli/run_app.hpp"
+#include "flow/reader.hpp"
 #include "text/nearest.hpp"
 
 namespace reprise::cli {
@@ -34,6 +37,8 @@ struct Options {
   ClassifyOptions classify;
   std::string schema = "policy";
   std::string shell;
+  LookOptions look;
+  RunAppOptions run;
   std::function<int()> chosen;  // what the command line asked for
 };
 
@@ -150,13 +155,13 @@ void add_classify(CLI::App& app, Options& options) {
 
 void add_schema(CLI::App& app, Options& options) {
   CLI::App* command = app.add_subcommand("schema", "JSON Schema for editors");
-  command->add_option("WHAT", options.schema, "policy (default)")
-      ->check(CLI::IsMember({"policy"}).description(""))
+  command->add_option("WHAT", options.schema, "flow or policy (default)")
+      ->check(CLI::IsMember({"flow", "policy"}).description(""))
       ->option_text(" ");
-  command->footer("  reprise schema policy > policy.schema.json");
+  command->footer("  reprise schema flow > flow.schema.json");
   command->callback([&options] {
-    options.chosen = [] {
-      print(policy_schema());
+    options.chosen = [&options] {
+      print(options.schema == "flow" ? flow::flow_schema() : policy_schema());
       return exit_done;
     };
   });
@@ -179,7 +184,7 @@ CommandShape shape_of(const CLI::App& app) {
     } else if (option->get_name(true) == "FILE") {
       shape.takes_file = true;
     } else if (option->get_name(true) == "WHAT") {
-      shape.positional_choices = {"policy"};
+      shape.positional_choices = {"flow", "policy"};
     } else if (option->get_name(true) == "SHELL") {
       shape.positional_choices = {"bash", "zsh", "fish"};
     }
@@ -234,7 +239,7 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error) {
         fmt::format("unknown word {}{}", extras.front(), close.empty() ? "" : fmt::format("; did you mean {}?", close));
   }
   print_error(fmt::format("{}: {}\nTry {} --help.\n", path_of(command), message, path_of(command)));
-  return exit_usage;
+  return command->get_name() == "exec" ? exit_exec_usage : exit_usage;
 }
 
 // An answer that could not be written is no answer.
@@ -254,9 +259,11 @@ int run(std::span<const char* const> arguments) {
   app.get_formatter()->column_width(34);
   app.footer(
       "Dialects: native, azolla, rh_agents, wave, argyll, prodigy.\n"
-      "Exit codes: 0 done, 1 failed for good, 2 bad usage, 3 invalid document.\n\n"
-      "  reprise policy show examples/policy.yaml\n"
-      "  reprise policy --help");
+      "Exit codes: 0 done, 1 failed for good, 2 bad usage, 3 invalid document, 4 no such run, 5 trouble with the "
+      "store,\n"
+      "124 a deadline passed, 130 interrupted.\n\n"
+      "  reprise run flow.yaml\n"
+      "  reprise why @last");
   CLI::App* policy = app.add_subcommand("policy", "Check, explain, convert and try out retry policies");
   policy->require_subcommand(1);
   add_check(*policy, options);
@@ -264,6 +271,8 @@ int run(std::span<const char* const> arguments) {
   add_schedule(*policy, options);
   add_decide(*policy, options);
   add_classify(app, options);
+  add_look_commands(app, options.look, options.chosen);
+  add_run_commands(app, options.run, options.look, options.chosen);
   add_schema(app, options);
   add_completion(app, options);
   try {

@@ -15,6 +15,7 @@ enum ExitCode : int {
   exit_failed = 1,
   exit_usage = 2,
   exit_invalid = 3,
+  exit_exec_usage = 125,
 };
 
 struct PolicySource {

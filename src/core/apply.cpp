@@ -57,6 +57,17 @@ void end_preparing(Run& run, StepState& state) {
   --run.preparing;
 }
 
+// When a step that waits has waited long enough; 0 = never.
+Time end_of_wait(const StepPlan& plan, Time begin) {
+  if (plan.wait_until != 0) return std::max(plan.wait_until, begin);
+  return plan.verb == Verb::wait || plan.wait > 0 ? later(begin, plan.wait) : 0;
+}
+
+bool is_chosen(const Record& reopened, std::uint32_t step, std::uint32_t item) {
+  if (reopened.from_step == 0) return true;
+  return reopened.from_step == step + 1 && (reopened.items == 0 || reopened.items == item + 1);
+}
+
 void set_items(StepState& state, std::uint32_t items, bool is_list) {
   state.items = items;
   if (is_list) {
@@ -68,7 +79,12 @@ void set_items(StepState& state, std::uint32_t items, bool is_list) {
 
 }  // namespace
 
-bool is_doomed(const Run& run, std::uint32_t step) { return run.steps[step].failed > run.step_plan(step).tolerate; }
+bool is_doomed(const Run& run, std::uint32_t step) {
+  const StepPlan& plan = run.step_plan(step);
+  const StepState& state = run.steps[step];
+  const std::uint64_t share = std::uint64_t{state.items} * plan.tolerate_millionths / 1'000'000;
+  return state.failed > std::max<std::uint64_t>(plan.tolerate, share);
+}
 
 // Has this step ended in a way that the steps which need it may start?
 bool lets_go_on(const Run& run, std::uint32_t step) {
@@ -126,12 +142,20 @@ void Core::apply(Run& run, const Record& record) {
     case EventType::interrupted:
       return apply_interrupted(run, record);
     case EventType::skipped:
+      if (run.steps[record.step].status == StepStatus::preparing) end_preparing(run, run.steps[record.step]);
       return end_step(run, record.step, StepStatus::skipped);
     case EventType::unreachable:
       return end_step(run, record.step, StepStatus::unreachable);
     case EventType::dead_lettered:
       run.steps[record.step].item(record.item).dead_letter = true;
       return;
+    case EventType::dropped:
+      run.steps[record.step].item(record.item).dead_letter = false;
+      return;
+    case EventType::fallback:
+      return apply_fallback(run, record);
+    case EventType::finishing:
+      return apply_finishing(run, record);
     case EventType::cancel_requested:
       return apply_cancel(run, record);
     case EventType::paused:
@@ -155,7 +179,6 @@ void Core::apply(Run& run, const Record& record) {
       if (run.live) take_timers(run);
       return;
     case EventType::recovered:
-    case EventType::fallback:
     case EventType::rework:
     case EventType::circuit_opened:
     case EventType::progress:
@@ -178,7 +201,7 @@ void Core::apply_submitted(Run& run, const Record& record) {
   }
   if (record.items > 0) set_items(run.steps[0], record.items, true);
   for (std::uint32_t step = 0; step < count; ++step) {
-    if (run.steps[step].needs_left == 0) activate(run, step, record.time);
+    if (run.steps[step].needs_left == 0 && !run.step_plan(step).runs_finally) activate(run, step, record.time);
   }
 }
 
@@ -187,10 +210,9 @@ void Core::activate(Run& run, std::uint32_t step, Time time) {
   const StepPlan& plan = run.step_plan(step);
   ++state.visits;
   state.activated = std::max(time, run.due);
-  state.status = plan.for_each ? StepStatus::preparing : StepStatus::active;
+  state.status = plan.for_each || plan.prepares ? StepStatus::preparing : StepStatus::active;
   state.due = run.due > time ? run.due : 0;
-  if (plan.verb == Verb::wait || (plan.verb == Verb::signal && plan.wait > 0))
-    state.due = later(state.activated, plan.wait);
+  if (plan.verb != Verb::call) state.due = end_of_wait(plan, state.activated);
   if (run.live) index_step(run, step, time);
 }
 
@@ -250,9 +272,14 @@ void Core::check_step_end(Run& run, std::uint32_t step, Time time) {
 
 void Core::apply_prepared(Run& run, const Record& record) {
   StepState& state = run.steps[record.step];
+  const StepPlan& plan = run.step_plan(record.step);
   end_preparing(run, state);
-  set_items(state, record.items, true);
-  state.map->list = Payload::of(record.payload);
+  if (plan.for_each) {
+    set_items(state, record.items, true);
+    state.map->list = Payload::of(record.payload);
+  } else if (plan.verb != Verb::call) {
+    state.due = end_of_wait(plan, record.time);
+  }
   if (run.live) index_step(run, record.step, record.time);
   check_step_end(run, record.step, record.time);
 }
@@ -328,9 +355,9 @@ void Core::apply_retrying(Run& run, const Record& record) {
 void Core::apply_interrupted(Run& run, const Record& record) {
   StepState& state = run.steps[record.step];
   Item& item = state.item(record.item);
+  if (item.status == ItemStatus::running) item.due = record.time;  // a wait goes on when the run is resumed
   item_stopped_running(run, record.step, item);
   disarm(item.timer);
-  item.due = record.time;
   if (run.cancel_requested) {
     item.status = ItemStatus::canceled;
     ++state.canceled;
@@ -344,36 +371,36 @@ void Core::apply_interrupted(Run& run, const Record& record) {
 void Core::apply_cancel(Run& run, const Record& record) {
   run.cancel_requested = true;
   run.reason = record.reason;
-  if (run.paused_at != 0) {
-    run.paused_total += record.time - run.paused_at;
-    run.paused_at = 0;
-    run.status = RunStatus::running;
-  }
+  if (run.paused_at != 0) end_pause(run, record.time);
   if (run.live) take_timers(run);
 }
 
 // The clocks stood still: everything that waits, waits that much longer. A wait that began during the pause counts from now on.
-void Core::apply_resumed(Run& run, const Record& record) {
-  const std::int64_t pause = record.time - run.paused_at;
+void Core::end_pause(Run& run, Time now) {
+  const std::int64_t pause = now - run.paused_at;
   const Time delayed = run.due > run.paused_at ? run.due : 0;  // the delay it was submitted with is not over
   if (delayed != 0) run.due = later(run.due, pause);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     StepState& state = run.steps[step];
     if (is_final(state.status) || state.status == StepStatus::pending) continue;
     const bool waits_for_delay = delayed != 0 && state.activated == delayed;
-    const std::int64_t shift = waits_for_delay ? pause : std::min(pause, record.time - state.activated);
+    const std::int64_t shift = waits_for_delay ? pause : std::min(pause, now - state.activated);
     state.activated = later(state.activated, shift);
     if (state.due > 0) state.due = later(state.due, shift);
     state.for_each_item([&](std::uint32_t, Item& item) {
-      if (item.first_started > 0) item.first_started += std::min(pause, record.time - item.first_started);
+      if (item.first_started > 0) item.first_started += std::min(pause, now - item.first_started);
       if (item.status != ItemStatus::waiting) return;
       const Time since = item.due - (item.trouble != nullptr ? item.trouble->previous_delay : 0);
-      item.due = later(item.due, std::clamp<std::int64_t>(record.time - since, 0, pause));
+      item.due = later(item.due, std::clamp<std::int64_t>(now - since, 0, pause));
     });
   }
   run.paused_total += pause;
   run.paused_at = 0;
   run.status = RunStatus::running;
+}
+
+void Core::apply_resumed(Run& run, const Record& record) {
+  end_pause(run, record.time);
   if (run.live) index_run(run, record.time);
 }
 
@@ -389,6 +416,22 @@ void Core::apply_revisited(Run& run, const Record& record) {
   activate(run, record.step, record.time);
 }
 
+// The failed attempt is not the last: there is another way to try.
+void Core::apply_fallback(Run& run, const Record& record) {
+  Item& item = run.steps[record.step].item(record.item);
+  item.stage = record.stage;
+  item.status = ItemStatus::waiting;
+  item.due = record.time;
+  if (run.live) index_item(run, record.step, record.item, item, record.time);
+}
+
+void Core::apply_finishing(Run& run, const Record& record) {
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    const bool begins = run.step_plan(step).runs_finally && run.steps[step].status == StepStatus::pending;
+    if (begins && run.steps[step].needs_left == 0) activate(run, step, record.time);
+  }
+}
+
 void Core::apply_reopened(Run& run, const Record& record) {
   run.status = RunStatus::running;
   run.reason = StopReason::none;
@@ -396,24 +439,31 @@ void Core::apply_reopened(Run& run, const Record& record) {
   run.cancel_requested = false;
   run.paused_at = 0;
   run.paused_total = record.time - run.created;  // deadlines start again
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    if (run.step_plan(step).runs_finally) deactivate(run, step);  // they run again after what is tried again
+  }
   run.open_steps = 0;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     StepState& state = run.steps[step];
     const StepPlan& plan = run.step_plan(step);
-    const bool incomplete = state.failed + state.canceled > 0;
-    state.for_each_item([&](std::uint32_t, Item& item) {
-      if (item.status != ItemStatus::failed && item.status != ItemStatus::canceled) return;
-      item = Item{};
+    bool incomplete = false;
+    bool had_attempts = false;
+    state.for_each_item([&](std::uint32_t index, Item& item) {
+      const bool has_failed = item.status == ItemStatus::failed && is_chosen(record, step, index);
+      if (!has_failed && item.status != ItemStatus::canceled) return;
+      --(has_failed ? state.failed : state.canceled);
+      incomplete = true;
+      had_attempts |= item.attempt > 0;
+      if (has_failed) item = Item{};  // what was cancelled goes on where it was
       item.status = ItemStatus::waiting;
-      item.due = record.time;
+      item.due = std::max(item.due, record.time);
     });
-    state.failed = 0;
-    state.canceled = 0;
     if (incomplete && is_final(state.status)) state.status = StepStatus::active;
     if (incomplete) state.activated = record.time;
-    const bool uncounted = incomplete && plan.for_each && state.map == nullptr;  // its list could not be read
+    // What comes before its first attempt had failed.
+    const bool uncounted = incomplete && (plan.for_each ? state.map == nullptr : plan.prepares && !had_attempts);
     if (uncounted) state.status = StepStatus::preparing;
-    if (incomplete && plan.verb != Verb::call) state.due = plan.wait > 0 ? later(record.time, plan.wait) : 0;
+    if (incomplete && plan.verb != Verb::call) state.due = end_of_wait(plan, record.time);
     if (uncounted || (incomplete && plan.verb != Verb::call)) {
       state.one = Item{};
       state.next = 0;
@@ -426,9 +476,9 @@ void Core::apply_reopened(Run& run, const Record& record) {
     StepState& state = run.steps[step];
     if (state.status != StepStatus::pending) continue;
     const auto& needs = run.step_plan(step).needs;
-    state.needs_left = static_cast<std::uint32_t>(std::ranges::count_if(
-        needs, [&](std::uint32_t need) { return run.steps[need].status != StepStatus::succeeded; }));
-    if (state.needs_left == 0) activate(run, step, record.time);
+    state.needs_left = static_cast<std::uint32_t>(
+        std::ranges::count_if(needs, [&](std::uint32_t need) { return !lets_go_on(run, need); }));
+    if (state.needs_left == 0 && !run.step_plan(step).runs_finally) activate(run, step, record.time);
   }
   if (run.live) index_run(run, record.time);
 }

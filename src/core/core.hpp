@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,8 @@ struct Start {
   Run* run = nullptr;
 };
 
-struct Prepare {  // asks for the number of elements in a list
+struct
+    Prepare {  // asks for the number of elements in a list, or whatever else the executor has to find out before a step begins
   std::uint64_t run = 0;
   std::uint32_t step = 0;
   Payload list = {};
@@ -88,15 +90,20 @@ class Core {
   // Work waits in the queue of its handler until this says that there is one. `limit` 0 = no limit.
   void open_queue(std::string_view handler, std::uint32_t executor_number, std::uint32_t limit);
   std::uint32_t executor_number(std::uint32_t queue) const { return queues_[queue].executor_number; }
+  // From now on runs of documents only go on if they are new (this number or higher), or allowed.
+  void restrict_documents(std::uint64_t first_new) { first_allowed_ = first_new; }
+  void allow(std::uint64_t run, Time now);
 
   // ---- inputs ----
   Run& submit(const Submission& submission, Time now);
   // A result that comes late or twice changes nothing. False: it was one of those.
   bool succeeded(const AttemptId& id, const event::PayloadView& output, Time now);
-  bool failed(const AttemptId& id, const Failure& failure, Time now);
+  bool failed(const AttemptId& id, const Failure& failure, bool precondition, Time now);
   bool interrupted(const AttemptId& id, Time now);  // the engine itself stopped it: neither a success nor a failure
   void progressed(const AttemptId& id, std::string_view text, Time now);
-  void prepared(std::uint64_t run, std::uint32_t step, std::uint32_t items, Time now);
+  // A step may begin: with so many items of a list, or with its only one.
+  void prepared(std::uint64_t run, std::uint32_t step, std::uint32_t items, const event::PayloadView& list, Time now);
+  void condition_is_false(std::uint64_t run, std::uint32_t step, Time now);
   void prepare_failed(std::uint64_t run, std::uint32_t step, const Failure& failure, Time now);
   // Fires what is due, up to `limit` timers. True: there may be more.
   bool due(Time now, std::size_t limit);
@@ -106,7 +113,12 @@ class Core {
   Answer pause(Run& run, Time now);
   Answer resume(Run& run, Time now);
   Answer signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now);
-  Answer retry_failed(Run& run, Time now);
+  struct Choice {                            // what an operator speaks of
+    std::optional<std::uint32_t> step = {};  // none = every step
+    std::optional<std::uint32_t> item = {};  // none = every item
+  };
+  Answer retry_failed(Run& run, const Choice& choice, Time now);
+  Answer drop(Run& run, const Choice& choice, Time now);  // a dead letter
 
   // Starts ready work, first those of high priority: as much as the limits allow and `capacity` gives for each executor.
   void dispatch(const std::function<std::size_t(std::uint32_t executor_number)>& capacity, std::size_t limit, Time now);
@@ -164,8 +176,11 @@ class Core {
   void apply_interrupted(Run& run, const event::Record& record);
   void apply_cancel(Run& run, const event::Record& record);
   void apply_resumed(Run& run, const event::Record& record);
+  void end_pause(Run& run, Time now);
   void apply_revisited(Run& run, const event::Record& record);
   void apply_reopened(Run& run, const event::Record& record);
+  void apply_fallback(Run& run, const event::Record& record);
+  void apply_finishing(Run& run, const event::Record& record);
   void end_step(Run& run, std::uint32_t step, StepStatus status);
   void activate(Run& run, std::uint32_t step, Time time);
   void deactivate(Run& run, std::uint32_t step);
@@ -187,12 +202,15 @@ class Core {
   void disarm(TimerWheel::Handle& handle);
   bool start_next(Queue& queue, std::size_t level, Time now);
   bool start(Run& run, std::uint32_t step, std::uint32_t item, Time now);
+  bool is_allowed(const Run& run) const;
 
   // handle.cpp
   void emit(Run& run, event::Record& record, Time now);
   void fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost, Time now);
+  void fail_precondition(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, Time now);
   void retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure,
                         const Decision& decision, bool lost, Time now);
+  void fail_last_resort(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost, Time now);
   void give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time now);
   void forget_handle(const TimerWheel::Timer& timer);
   void fire(const TimerWheel::Timer& timer, Time now);
@@ -201,6 +219,7 @@ class Core {
   void deliver_signals(Run& run, Time now);
   void settle(Run& run, Time now);
   void settle_failed_step(Run& run, std::uint32_t step, Time now);
+  void mark_blocked(Run& run, Time now);
   void mark_dependants(Run& run, std::uint32_t step, EventType type, Time now);
   bool may_revisit(const Run& run, std::uint32_t target) const;
   void lose_running_attempts(Run& run, Time now);
@@ -217,8 +236,12 @@ class Core {
   Counters counters_;
   std::size_t rotation_ = 0;  // which queue is asked first
   std::vector<TimerWheel::Timer> fired_;
+  std::uint64_t first_allowed_ = 0;
+  std::set<std::uint64_t> allowed_;
 };
 
+// How a run would end if nothing else happened to its steps; without those that run finally, if so asked.
+RunStatus status_of_steps(const Run& run, bool with_finally);
 // Is this step no longer worth going on with, because more of its items failed than it tolerates?
 bool is_doomed(const Run& run, std::uint32_t step);
 bool lets_go_on(const Run& run, std::uint32_t step);

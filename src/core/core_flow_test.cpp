@@ -244,7 +244,7 @@ TEST(CoreSteps, a_list_that_cannot_be_counted_fails_its_step_before_attempt_1) {
   driver.core.prepare_failed(run.number, 1, broken, driver.now);
   EXPECT_EQ(run.status, RunStatus::failed);
   EXPECT_EQ(outcome_of(run).attempts, 0U);
-  ASSERT_TRUE(driver.core.retry_failed(run, driver.now));  // counts again, and calls nobody before it has
+  ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));  // counts again, and calls nobody before it has
   driver.core.dispatch([](std::uint32_t) { return 100U; }, 100, driver.now);
   EXPECT_TRUE(driver.core.effects().starts.empty());
   ASSERT_EQ(driver.core.effects().prepares.size(), 1U);
@@ -428,12 +428,12 @@ TEST(CoreSignals, a_timed_out_one_that_is_tried_again_has_its_time_again) {
   auto& run = driver.submit(flow({signal_step("s", "go", 10s)}));
   driver.advance(10s);
   ASSERT_EQ(run.status, RunStatus::failed);
-  ASSERT_TRUE(driver.core.retry_failed(run, driver.now));
+  ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));
   driver.advance(10s - 1ns);
   EXPECT_FALSE(run.has_ended());
   driver.advance(1ns);
   EXPECT_EQ(run.status, RunStatus::failed);
-  ASSERT_TRUE(driver.core.retry_failed(run, driver.now));
+  ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));
   ASSERT_TRUE(driver.signal(run, "go", "here"));
   EXPECT_EQ(outcome_of(run).output, "here");
 }
@@ -658,7 +658,7 @@ TEST(CoreRetryFailed, gives_failed_items_all_their_attempts_again) {
       if (start.id.item == 1) {
         driver.core.succeeded(start.id, {"kept", 4, false}, driver.now);
       } else {
-        driver.core.failed(start.id, timeout, driver.now);
+        driver.core.failed(start.id, timeout, false, driver.now);
       }
     }
   }
@@ -667,15 +667,15 @@ TEST(CoreRetryFailed, gives_failed_items_all_their_attempts_again) {
   EXPECT_EQ(count_of(run, EventType::dead_lettered), 2U);
 
   driver.now += Duration{1h}.count();  // the deadline is long over; it starts again
-  ASSERT_TRUE(driver.core.retry_failed(run, driver.now));
-  EXPECT_FALSE(driver.core.retry_failed(run, driver.now));  // it has not ended
+  ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));
+  EXPECT_FALSE(driver.core.retry_failed(run, {}, driver.now));  // it has not ended
   std::vector<Start> again = driver.take_starts();
   ASSERT_EQ(again.size(), 2U);
   for (const Start& start : again) {
     EXPECT_NE(start.id.item, 1U);
     EXPECT_EQ(start.attempt, 1U);
     EXPECT_FALSE(run.steps[0].touched(start.id.item)->dead_letter);
-    driver.core.failed(start.id, timeout, driver.now);
+    driver.core.failed(start.id, timeout, false, driver.now);
   }
   for (const Start& start : driver.take_starts()) {
     EXPECT_EQ(start.attempt, 2U);
@@ -683,7 +683,7 @@ TEST(CoreRetryFailed, gives_failed_items_all_their_attempts_again) {
   }
   EXPECT_TRUE(driver.starts_nothing());  // what came after does not run twice
   EXPECT_EQ(run.status, RunStatus::succeeded);
-  EXPECT_FALSE(driver.core.retry_failed(run, driver.now));  // nothing has failed any more
+  EXPECT_FALSE(driver.core.retry_failed(run, {}, driver.now));  // nothing has failed any more
   EXPECT_EQ(run.steps[0].touched(1)->output->bytes, "kept");
 }
 
@@ -694,7 +694,7 @@ TEST(CoreRetryFailed, the_deadline_starts_again) {
   auto& run = driver.submit(plan);
   driver.fail(driver.start_one(), timeout);
   driver.advance(1h);
-  ASSERT_TRUE(driver.core.retry_failed(run, driver.now));
+  ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));
   driver.advance(10s - 1ns);
   EXPECT_FALSE(run.cancel_requested);
   driver.advance(1ns);
@@ -706,7 +706,7 @@ TEST(CoreRetryFailed, reaches_what_was_unreachable) {
   auto& run = driver.submit(flow({call("a"), call("b", {0}), call("c", {1})}));
   driver.fail(driver.start_one(), broken);
   ASSERT_EQ(run.status, RunStatus::failed);
-  ASSERT_TRUE(driver.core.retry_failed(run, driver.now));
+  ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));
   succeed_to_the_end(driver, run);
   EXPECT_EQ(status_of(run, 2), StepStatus::succeeded);
 }

@@ -267,13 +267,18 @@ class World {
         break;
       case 2:
       case 3:
+        for (std::uint32_t step = 0; step < run.step_count() && run.status == RunStatus::canceled; ++step) {
+          run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
+            if (item.status == ItemStatus::canceled) ++interruptions_[{run.number, step, index}];
+          });
+        }
         answer = driver.core.resume(run, driver.now);
         break;
       case 4:
         answer = driver.core.signal(run, dice.one_in(2) ? "x" : "y", {"payload", 7, false}, driver.now);
         break;
       case 5:
-        answer = driver.core.retry_failed(run, driver.now);
+        answer = driver.core.retry_failed(run, {}, driver.now);
         break;
     }
     if (!answer) {
@@ -323,7 +328,7 @@ class World {
         driver.core.succeeded(id, {"output", 6, false}, driver.now);
         break;
       default:
-        driver.core.failed(id, any_failure(dice), driver.now);
+        driver.core.failed(id, any_failure(dice), false, driver.now);
     }
   }
 
@@ -336,7 +341,7 @@ class World {
     if (dice.one_in(2)) {
       EXPECT_FALSE(driver.core.succeeded(id, {"late", 4, false}, driver.now));
     } else {
-      EXPECT_FALSE(driver.core.failed(id, any_failure(dice), driver.now));
+      EXPECT_FALSE(driver.core.failed(id, any_failure(dice), false, driver.now));
     }
     EXPECT_EQ(state_of(*run), before);
     EXPECT_EQ(driver.core.counters().late, late + 1);
@@ -349,7 +354,7 @@ class World {
     if (dice.one_in(6)) {
       driver.core.prepare_failed(asked.run, asked.step, any_failure(dice), driver.now);
     } else {
-      driver.core.prepared(asked.run, asked.step, dice.below(5), driver.now);
+      driver.core.prepared(asked.run, asked.step, dice.below(5), {}, driver.now);
     }
   }
 
@@ -495,7 +500,7 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
         EXPECT_LE(record.delay, std::max(record.delay_max, record.delay_min));
         break;
       case EventType::interrupted:
-        told = {};
+        if (told.is_running) told = {};
         break;
       case EventType::paused:
         paused_at = record.time;
@@ -517,7 +522,7 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
         EXPECT_TRUE(ended);
         ended = cancelled = false;
         paused_at = 0;
-        std::erase_if(items, [](const auto& entry) { return !entry.second.has_succeeded; });
+        std::erase_if(items, [](const auto& entry) { return entry.second.has_failed; });
         break;
       case EventType::ended:
         ended = true;

@@ -436,12 +436,12 @@ TEST(CoreCancel, a_cancelled_run_goes_on_where_it_was) {
   driver.fail(started[1].id, timeout);
   driver.starts.clear();
   ASSERT_TRUE(driver.core.cancel(run, "", driver.now));
-  driver.core.failed(third, timeout, driver.now);
+  driver.core.failed(third, timeout, false, driver.now);
   for (const Start& start : driver.take_starts()) driver.fail(start.id, timeout);
   if (!run.has_ended()) {  // item 3 may have been started too
     run.steps[0].for_each_item([&](std::uint32_t index, Item& item) {
       if (item.status == ItemStatus::running)
-        driver.core.failed({run.number, 0, index, item.token}, timeout, driver.now);
+        driver.core.failed({run.number, 0, index, item.token}, timeout, false, driver.now);
     });
   }
   ASSERT_EQ(run.status, RunStatus::canceled);
@@ -451,7 +451,7 @@ TEST(CoreCancel, a_cancelled_run_goes_on_where_it_was) {
   for (int rounds = 0; rounds < 4; ++rounds) {
     for (const Start& start : driver.take_starts()) {
       items.insert(start.id.item);
-      EXPECT_EQ(start.attempt, 1U);  // all their attempts again
+      EXPECT_EQ(start.attempt, 2U);  // they go on counting
       driver.core.succeeded(start.id, {}, driver.now);
     }
   }
@@ -482,7 +482,7 @@ TEST(CoreCancel, a_list_that_is_counted_after_the_end_changes_nothing) {
   ASSERT_TRUE(driver.core.cancel(run, "", driver.now));
   ASSERT_EQ(run.status, RunStatus::canceled);
   const std::string before = state_of(run);
-  driver.core.prepared(run.number, 1, 2, driver.now);
+  driver.core.prepared(run.number, 1, 2, {}, driver.now);
   EXPECT_EQ(state_of(run), before);
   driver.core.prepare_failed(run.number, 1, broken, driver.now);
   EXPECT_EQ(state_of(run), before);
@@ -652,6 +652,9 @@ TEST(CorePause, can_be_cancelled) {
   ASSERT_TRUE(driver.core.cancel(run, "", driver.now));
   EXPECT_EQ(run.status, RunStatus::canceled);
   ASSERT_TRUE(driver.core.resume(run, driver.now));
+  driver.advance(10s - 1ns);
+  EXPECT_TRUE(driver.starts_nothing()) << "its wait goes on";
+  driver.advance(1ns);
   driver.succeed(driver.start_one());
   EXPECT_EQ(run.status, RunStatus::succeeded);
 }
@@ -663,7 +666,7 @@ TEST(CorePause, a_run_that_failed_while_paused_can_be_tried_again) {
   ASSERT_TRUE(driver.core.pause(run, driver.now));
   driver.fail(attempt, timeout);
   ASSERT_EQ(run.status, RunStatus::failed);
-  ASSERT_TRUE(driver.core.retry_failed(run, driver.now));
+  ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));
   driver.succeed(driver.start_one());
   EXPECT_EQ(run.status, RunStatus::succeeded);
 }

@@ -100,13 +100,32 @@ bool Core::succeeded(const AttemptId& id, const event::PayloadView& output, Time
   return true;
 }
 
-bool Core::failed(const AttemptId& id, const Failure& failure, Time now) {
+bool Core::failed(const AttemptId& id, const Failure& failure, bool precondition, Time now) {
   Run* run = nullptr;
   if (running_item(id, run) == nullptr) return false;
-  fail_attempt(*run, id.step, id.item, failure, false, now);
+  if (precondition && !run->cancel_requested) {
+    fail_precondition(*run, id.step, id.item, failure, now);
+  } else {
+    fail_attempt(*run, id.step, id.item, failure, false, now);
+  }
   refill(*run, id.step);
   settle(*run, now);
   return true;
+}
+
+// The item is given up at once, whatever its policy says.
+void Core::fail_precondition(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, Time now) {
+  Record record{.type = EventType::failed,
+                .step = step,
+                .item = index,
+                .precondition = true,
+                .reason = StopReason::permanent,
+                .failure_class = failure.failure_class.value_or(FailureClass::deterministic),
+                .failure = &failure};
+  emit(run, record, now);
+  if (run.step_plan(step).on_failure != OnFailure::dead_letter) return;
+  Record letter{.type = EventType::dead_lettered, .step = step, .item = index};
+  emit(run, letter, now);
 }
 
 bool Core::interrupted(const AttemptId& id, Time now) {
@@ -132,6 +151,7 @@ void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const
   const StepPlan& plan = run.step_plan(step);
   const StepState& state = run.steps[step];
   const Item& item = *state.touched(index);
+  if (item.stage != stage::main) return fail_last_resort(run, step, index, failure, lost, now);
   History history{.attempt = std::max<std::uint64_t>(item.attempt, 1),
                   .elapsed = elapsed_of(state, item, plan.policy, now),
                   .canceled = run.cancel_requested};
@@ -155,14 +175,55 @@ void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const
   }
 }
 
+// The fallback of an item, or its handler of failures: one attempt, unless the engine died during it.
+void Core::fail_last_resort(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost,
+                            Time now) {
+  const Item& item = *run.steps[step].touched(index);
+  const bool canceled = run.cancel_requested || failure.failure_class == FailureClass::canceled;
+  const StopReason given_up_for = item.trouble != nullptr ? item.trouble->reason : StopReason::permanent;
+  const Decision decision{.reason = canceled ? StopReason::canceled : given_up_for,
+                          .failure_class = failure.failure_class.value_or(FailureClass::transient)};
+  if (!lost || canceled) return retry_or_give_up(run, step, index, failure, decision, lost, now);
+  const std::uint8_t same_way = item.stage;
+  Record failed{.type = EventType::failed,
+                .step = step,
+                .item = index,
+                .attempt = item.attempt,
+                .will_retry = true,
+                .lost = true,
+                .reason = given_up_for,
+                .failure_class = decision.failure_class,
+                .failure = &failure};
+  emit(run, failed, now);
+  Record again{
+      .type = EventType::fallback, .step = step, .item = index, .attempt = item.attempt + 1, .stage = same_way};
+  emit(run, again, now);
+}
+
+namespace {
+
+// Which other way there is to try an item that would be given up; `main` = none.
+std::uint8_t next_stage(const StepPlan& plan, const Item& item, const Decision& decision, const Failure& failure) {
+  if (decision.retry || decision.reason == StopReason::canceled) return stage::main;
+  const bool over_budget = failure.failure_class.value_or(decision.failure_class) == FailureClass::budget_exhausted;
+  const bool falls_back =
+      plan.fallback == FallbackRule::gave_up || (plan.fallback == FallbackRule::budget_exhausted && over_budget);
+  if (item.stage == stage::main && falls_back) return stage::fallback;
+  return item.stage < stage::failure_handler && plan.handles_failure ? stage::failure_handler : stage::main;
+}
+
+}  // namespace
+
 void Core::retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure,
                             const Decision& decision, bool lost, Time now) {
-  const std::uint32_t attempt = run.steps[step].touched(index)->attempt;
+  const Item& item = *run.steps[step].touched(index);
+  const std::uint32_t attempt = item.attempt;
+  const std::uint8_t other_way = next_stage(run.step_plan(step), item, decision, failure);
   Record failed{.type = EventType::failed,
                 .step = step,
                 .item = index,
                 .attempt = attempt,
-                .will_retry = decision.retry,
+                .will_retry = decision.retry || other_way != stage::main,
                 .lost = lost,
                 .reason = decision.reason,
                 .rule = decision.rule,
@@ -193,6 +254,10 @@ void Core::retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, c
                     .delay_max = decision.range.max.count(),
                     .due = later(failed.time, delay)};
     emit(run, retrying, now);
+  } else if (other_way != stage::main) {
+    Record fallback{
+        .type = EventType::fallback, .step = step, .item = index, .attempt = attempt + 1, .stage = other_way};
+    emit(run, fallback, now);
   } else if (run.step_plan(step).on_failure == OnFailure::dead_letter && decision.reason != StopReason::canceled) {
     Record letter{.type = EventType::dead_lettered, .step = step, .item = index, .attempt = attempt};
     emit(run, letter, now);
@@ -216,9 +281,14 @@ bool Core::start(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
   const Policy& policy = run.step_plan(step).policy;
   const Item* const item = state.touched(index);
   const std::uint32_t attempt = (item != nullptr ? item->attempt : 0) + 1;
-  if (attempt > 1 && policy.max_elapsed && elapsed_of(state, *item, policy, now) >= *policy.max_elapsed) {
+  const bool by_policy = attempt > 1 && item->stage == stage::main;
+  if (by_policy && policy.max_elapsed && elapsed_of(state, *item, policy, now) >= *policy.max_elapsed) {
     give_up_late(run, step, index, now);
     return false;
+  }
+  if (by_policy && item->trouble != nullptr && item->trouble->failure.failure_class == FailureClass::contract_failure) {
+    Record rework{.type = EventType::rework, .step = step, .item = index, .attempt = attempt};
+    emit(run, rework, now);
   }
   Record record{.type = EventType::started, .step = step, .item = index, .attempt = attempt};
   emit(run, record, now);
@@ -237,26 +307,28 @@ bool Core::is_asked_for(Run& run, std::uint32_t step) {
   return false;
 }
 
-void Core::prepared(std::uint64_t number, std::uint32_t step, std::uint32_t items, Time now) {
+void Core::prepared(std::uint64_t number, std::uint32_t step, std::uint32_t items, const event::PayloadView& list,
+                    Time now) {
   Run* const run = runs_.find(number);
   if (run == nullptr || !is_asked_for(*run, step)) return;
-  const Item* const list = run->steps[run->step_plan(step).list_step].touched(0);
-  const Payload elements = list != nullptr && list->output != nullptr ? *list->output : Payload{};
-  Record record{.type = EventType::prepared, .step = step, .items = items, .payload = elements.view()};
+  Record record{.type = EventType::prepared, .step = step, .items = items, .payload = list};
   emit(*run, record, now);
+  settle(*run, now);
+}
+
+void Core::condition_is_false(std::uint64_t number, std::uint32_t step, Time now) {
+  Run* const run = runs_.find(number);
+  if (run == nullptr || !is_asked_for(*run, step)) return;
+  Record record{.type = EventType::skipped, .step = step};
+  emit(*run, record, now);
+  mark_dependants(*run, step, EventType::skipped, now);
   settle(*run, now);
 }
 
 void Core::prepare_failed(std::uint64_t number, std::uint32_t step, const Failure& failure, Time now) {
   Run* const run = runs_.find(number);
   if (run == nullptr || !is_asked_for(*run, step)) return;
-  Record record{.type = EventType::failed,
-                .step = step,
-                .precondition = true,
-                .reason = StopReason::permanent,
-                .failure_class = failure.failure_class.value_or(FailureClass::deterministic),
-                .failure = &failure};
-  emit(*run, record, now);
+  fail_precondition(*run, step, 0, failure, now);
   settle(*run, now);
 }
 
@@ -344,6 +416,8 @@ void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Tim
   Record record{.type = EventType::cancel_requested, .reason = reason, .text = why};
   emit(run, record, now);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    const bool is_prepared = run.step_plan(step).prepares && run.steps[step].status == StepStatus::preparing;
+    if (is_prepared) effects_.cancels.push_back({run.number, step, 0, 0});
     std::vector<std::pair<std::uint32_t, std::uint32_t>> waiting;
     run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
       if (item.status == ItemStatus::running) effects_.cancels.push_back({run.number, step, index, item.token});
@@ -394,14 +468,32 @@ Core::Answer Core::signal(Run& run, std::string_view name, const event::PayloadV
   return {};
 }
 
-Core::Answer Core::retry_failed(Run& run, Time now) {
+Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now) {
   std::uint64_t failed = 0;
-  for (std::uint32_t step = 0; step < run.step_count(); ++step) failed += run.steps[step].failed;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    if (choice.step && *choice.step != step) continue;
+    run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
+      failed += item.status == ItemStatus::failed && (!choice.item || *choice.item == index) ? 1 : 0;
+    });
+  }
   if (!run.has_ended()) return refuse("the run has not ended yet");
-  if (failed == 0) return refuse("nothing in this run has failed");
-  Record record{.type = EventType::reopened};
+  if (failed == 0) return refuse(choice.step ? "nothing there has failed" : "nothing in this run has failed");
+  Record record{.type = EventType::reopened,
+                .items = choice.item ? *choice.item + 1 : 0,
+                .from_step = choice.step ? *choice.step + 1 : 0};
   emit(run, record, now);
+  mark_blocked(run, now);
   settle(run, now);
+  return {};
+}
+
+Core::Answer Core::drop(Run& run, const Choice& choice, Time now) {
+  const std::uint32_t step = choice.step.value_or(0);
+  const std::uint32_t index = choice.item.value_or(0);
+  const Item* const item = step < run.step_count() ? run.steps[step].touched(index) : nullptr;
+  if (item == nullptr || !item->dead_letter) return refuse("there is no dead letter");
+  Record record{.type = EventType::dropped, .step = step, .item = index};
+  emit(run, record, now);
   return {};
 }
 
@@ -420,6 +512,31 @@ void Core::deliver_signals(Run& run, Time now) {
   }
 }
 
+RunStatus status_of_steps(const Run& run, bool with_finally) {
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    const StepPlan& plan = run.step_plan(step);
+    if (plan.runs_finally && !with_finally) continue;
+    const StepStatus status = run.steps[step].status;
+    const bool decisive = plan.on_failure == OnFailure::fail || plan.on_failure == OnFailure::revisit;
+    if (status == StepStatus::unreachable || (status == StepStatus::failed && decisive)) return RunStatus::failed;
+  }
+  return RunStatus::succeeded;
+}
+
+namespace {
+
+// Is nothing left but the steps that run in any case, and have they not begun?
+bool is_time_for_finally(const Run& run) {
+  const Plan& plan = *run.plan->plan;
+  if (plan.finally_steps == 0 || run.open_steps != plan.finally_steps || run.cancel_requested) return false;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    if (plan.steps[step].runs_finally && run.steps[step].status != StepStatus::pending) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 // Draws the conclusions of what has just been applied, until there are none left.
 void Core::settle(Run& run, Time now) {
   if (run.has_ended()) return;
@@ -430,16 +547,17 @@ void Core::settle(Run& run, Time now) {
     if (run.steps[step].status == StepStatus::failed) settle_failed_step(run, step, now);
     deliver_signals(run, now);
   }
+  if (is_time_for_finally(run)) {
+    Record finishing{.type = EventType::finishing, .status = status_of_steps(run, false)};
+    emit(run, finishing, now);
+    return;
+  }
   Record ended{.type = EventType::ended};
   if (run.open_steps == 0) {
-    ended.status = RunStatus::succeeded;
+    ended.status = status_of_steps(run, true);
     for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-      const StepStatus status = run.steps[step].status;
-      const OnFailure rule = run.step_plan(step).on_failure;
-      const bool decisive = rule == OnFailure::fail || rule == OnFailure::revisit;
-      if (status == StepStatus::unreachable || (status == StepStatus::failed && decisive))
-        ended.status = RunStatus::failed;
-      if (status == StepStatus::failed && rule == OnFailure::revisit) ended.reason = StopReason::max_visits;
+      const bool went_back = run.step_plan(step).on_failure == OnFailure::revisit;
+      if (went_back && run.steps[step].status == StepStatus::failed) ended.reason = StopReason::max_visits;
     }
     ++(ended.status == RunStatus::succeeded ? counters_.succeeded : counters_.failed);
   } else if (run.cancel_requested && run.running == 0) {
@@ -476,12 +594,20 @@ void Core::settle_failed_step(Run& run, std::uint32_t step, Time now) {
   Record record{.type = EventType::revisited, .step = plan.revisit, .from_step = step};
   emit(run, record, now);
   refill(run, plan.revisit);
-  // Some of the steps that are pending again may need one that has failed for good.
+  mark_blocked(run, now);
+}
+
+// Some of the steps that are pending again may need one that has failed for good, or that was skipped.
+void Core::mark_blocked(Run& run, Time now) {
   for (std::uint32_t other = 0; other < run.step_count(); ++other) {
     const bool is_settled = std::ranges::find(run.finished, other) == run.finished.end();
-    if (run.steps[other].status != StepStatus::failed || !is_settled || lets_go_on(run, other)) continue;
-    const bool skips = run.step_plan(other).on_failure == OnFailure::skip;
-    mark_dependants(run, other, skips ? EventType::skipped : EventType::unreachable, now);
+    const StepStatus status = run.steps[other].status;
+    if (status == StepStatus::skipped) {
+      mark_dependants(run, other, EventType::skipped, now);
+    } else if (status == StepStatus::failed && is_settled && !lets_go_on(run, other)) {
+      const bool skips = run.step_plan(other).on_failure == OnFailure::skip;
+      mark_dependants(run, other, skips ? EventType::skipped : EventType::unreachable, now);
+    }
   }
 }
 

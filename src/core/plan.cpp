@@ -16,7 +16,13 @@ using event::put_varint;
 
 namespace {
 
-constexpr std::uint8_t plan_version = 1;
+constexpr std::uint8_t plan_version = 2;  // 1: without what documents need
+
+namespace step_bit {
+constexpr unsigned prepares = 1U << 0U;
+constexpr unsigned handles_failure = 1U << 1U;
+constexpr unsigned runs_finally = 1U << 2U;
+}  // namespace step_bit
 
 void put_optional(std::string& out, const std::optional<Duration>& value) {
   put_byte(out, value ? 1 : 0);
@@ -144,9 +150,16 @@ void put_step(std::string& out, const StepPlan& step) {
   put_byte(out, step.breaker_classes);
   put_byte(out, static_cast<unsigned>(step.level));
   put_policy(out, step.policy);
+  put_byte(out, (step.prepares ? step_bit::prepares : 0U) | (step.handles_failure ? step_bit::handles_failure : 0U) |
+                    (step.runs_finally ? step_bit::runs_finally : 0U));
+  put_byte(out, static_cast<unsigned>(step.fallback));
+  put_signed(out, step.wait_until);
+  put_varint(out, step.tolerate_millionths);
+  put_varint(out, step.reads.size());
+  for (const std::uint32_t read : step.reads) put_varint(out, read);
 }
 
-StepPlan read_step(ByteReader& in, const PatternCompiler& compile, const TypeTree* types) {
+StepPlan read_step(ByteReader& in, std::uint8_t version, const PatternCompiler& compile, const TypeTree* types) {
   StepPlan step;
   step.name = std::make_shared<const std::string>(in.bytes());
   step.verb = read_enum(in, Verb::signal);
@@ -165,20 +178,46 @@ StepPlan read_step(ByteReader& in, const PatternCompiler& compile, const TypeTre
   step.breaker_classes = in.byte();
   step.level = read_enum(in, PolicyLevel::built_in);
   step.policy = read_policy(in, compile, types);
+  if (version == 1) {
+    step.reads = step.needs;
+    return step;
+  }
+  const unsigned bits = in.byte();
+  step.prepares = (bits & step_bit::prepares) != 0;
+  step.handles_failure = (bits & step_bit::handles_failure) != 0;
+  step.runs_finally = (bits & step_bit::runs_finally) != 0;
+  step.fallback = read_enum(in, FallbackRule::gave_up);
+  step.wait_until = in.signed_varint();
+  step.tolerate_millionths = in.varint32();
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) step.reads.push_back(in.varint32());
   return step;
+}
+
+void read_document_part(ByteReader& in, Plan& plan) {
+  plan.is_document = in.byte() != 0;
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    std::string type{in.bytes()};
+    plan.types.emplace_back(std::move(type), in.bytes());
+  }
+  plan.adopt_types();
 }
 
 bool refers_to_steps_that_exist(const Plan& plan) {
   const auto exists = [&](std::uint32_t step) { return step < plan.steps.size(); };
   return std::ranges::all_of(plan.steps, [&](const StepPlan& step) {
-    return std::ranges::all_of(step.needs, exists) && exists(step.list_step) && exists(step.revisit);
+    return std::ranges::all_of(step.needs, exists) && std::ranges::all_of(step.reads, exists) &&
+           exists(step.list_step) && exists(step.revisit);
   });
 }
 
 }  // namespace
 
 void Plan::connect() {
-  for (StepPlan& step : steps) step.dependants.clear();
+  finally_steps = 0;
+  for (StepPlan& step : steps) {
+    step.dependants.clear();
+    finally_steps += step.runs_finally ? 1 : 0;
+  }
   for (std::uint32_t index = 0; index < steps.size(); ++index) {
     for (const std::uint32_t need : steps[index].needs) steps[need].dependants.push_back(index);
   }
@@ -192,7 +231,21 @@ std::string encode_plan(const Plan& plan) {
   put_varint(out, plan.max_parallel);
   put_varint(out, plan.steps.size());
   for (const StepPlan& step : plan.steps) put_step(out, step);
+  put_byte(out, plan.is_document ? 1 : 0);
+  put_varint(out, plan.types.size());
+  for (const auto& [type, parent] : plan.types) {
+    put_bytes(out, type);
+    put_bytes(out, parent);
+  }
   return out;
+}
+
+void Plan::adopt_types() {
+  if (types.empty()) return;
+  auto tree = std::make_shared<TypeTree>();
+  for (const auto& [type, parent] : types) tree->add(type, parent);
+  type_tree = std::move(tree);
+  for (StepPlan& step : steps) step.policy.types = type_tree.get();
 }
 
 std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternCompiler& compile, const TypeTree* types) {
@@ -201,13 +254,14 @@ std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternComp
   if (version > plan_version) {
     return std::unexpected{Error{ErrorCode::store_newer, "a plan was written by a newer version of Reprise"}};
   }
-  if (version != plan_version) in.fail();
+  if (version == 0) in.fail();
   Plan plan;
   plan.name = in.bytes();
   plan.deadline = in.signed_varint();
   plan.max_parallel = in.varint32();
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left)
-    plan.steps.push_back(read_step(in, compile, types));
+    plan.steps.push_back(read_step(in, version, compile, types));
+  if (version > 1) read_document_part(in, plan);
   if (!in.ok() || plan.steps.empty() || !refers_to_steps_that_exist(plan)) {
     return std::unexpected{Error{ErrorCode::store_damaged, "a stored plan cannot be read"}};
   }

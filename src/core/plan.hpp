@@ -10,15 +10,28 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <reprise/engine.hpp>
 #include <reprise/error.hpp>
 #include <reprise/policy.hpp>
 
+#include "event/record.hpp"
+
 namespace reprise::core {
 
+using event::Time;
+
 enum class Verb : std::uint8_t { call, wait, signal };
+enum class FallbackRule : std::uint8_t { none, budget_exhausted, gave_up };
+
+// Which of its ways an item is being tried.
+namespace stage {
+inline constexpr std::uint8_t main = 0;
+inline constexpr std::uint8_t fallback = 1;
+inline constexpr std::uint8_t failure_handler = 2;
+}  // namespace stage
 
 struct StepPlan {
   std::shared_ptr<const std::string> name;  // shared with the jobs
@@ -32,6 +45,7 @@ struct StepPlan {
   std::uint32_t list_step = 0;     // for_each: whose output is the list
   std::uint32_t max_parallel = 0;  // 0 = no limit
   std::uint32_t tolerate = 0;
+  std::uint32_t tolerate_millionths = 0;  // of its items; the larger of both counts
   OnFailure on_failure = OnFailure::fail;
   std::uint32_t revisit = 0;
   std::uint32_t max_visits = 10;
@@ -39,15 +53,28 @@ struct StepPlan {
   std::uint8_t breaker_classes = 0;  // bit n: FailureClass n is counted
   PolicyLevel level = PolicyLevel::built_in;
   Policy policy = {};
+
+  // For steps of documents.
+  bool prepares = false;  // the executor is asked before it begins: its condition, its items, its precondition
+  FallbackRule fallback = FallbackRule::none;
+  bool handles_failure = false;           // what has given up for good is handed to its own handler, once
+  bool runs_finally = false;              // after all others, whatever became of them
+  Time wait_until = 0;                    // wait: not before this time; 0 = `wait` counts from its beginning
+  std::vector<std::uint32_t> reads = {};  // steps whose results its attempts are given
 };
 
 struct Plan {
   std::string name;  // of the handler or flow
   std::vector<StepPlan> steps;
-  std::int64_t deadline = 0;       // of the run; 0 = none
-  std::uint32_t max_parallel = 0;  // 0 = no limit
+  std::int64_t deadline = 0;        // of the run; 0 = none
+  std::uint32_t max_parallel = 0;   // 0 = no limit
+  std::uint32_t finally_steps = 0;  // worked out
+  bool is_document = false;         // its attempts are given the run's input, which holds the document
+  std::vector<std::pair<std::string, std::string>> types = {};  // error types of its own, each with its parent
+  std::shared_ptr<const TypeTree> type_tree = {};               // made of them; what the policies refer to
 
-  void connect();  // works out the dependants
+  void connect();      // works out what is to be worked out
+  void adopt_types();  // makes the tree, and has the policies use it
 };
 
 // What compiles the pattern of a /regex/ rule; std::nullptr when it cannot.

@@ -184,6 +184,7 @@ bool Core::start_next(Queue& queue, std::size_t level, Time now) {
   }
   if (state.status != StepStatus::active || run->has_ended() || run->paused_at != 0 || run->cancel_requested)
     return false;
+  if (!is_allowed(*run)) return false;  // allow() finds it again
   if (is_doomed(*run, entry.step)) return false;
   if (deadline_of(*run) <= now) return false;  // its timer is about to fire
 
@@ -214,6 +215,16 @@ bool Core::start_next(Queue& queue, std::size_t level, Time now) {
     return false;
   }
   return start(*run, entry.step, entry.item, now);
+}
+
+bool Core::is_allowed(const Run& run) const {
+  return run.number >= first_allowed_ || !run.plan->plan->is_document || allowed_.contains(run.number);
+}
+
+void Core::allow(std::uint64_t number, Time now) {
+  allowed_.insert(number);
+  Run* const run = runs_.find(number);
+  if (run != nullptr && run->live && !run->has_ended()) index_run(*run, now);
 }
 
 void Core::forget(Run& run) {

@@ -28,6 +28,7 @@ namespace item_flag {
 constexpr unsigned dead_letter = 1U << 0U;
 constexpr unsigned trouble = 1U << 1U;
 constexpr unsigned output = 1U << 2U;
+constexpr unsigned stage = 1U << 3U;
 }  // namespace item_flag
 
 // Times are stored as their distance from a base, and no time as 0. Distances wrap around, so that damaged ones are harmless.
@@ -46,6 +47,7 @@ void put_item(std::string& out, const Item& item, Time base) {
   if (item.dead_letter) flags |= item_flag::dead_letter;
   if (item.trouble != nullptr) flags |= item_flag::trouble;
   if (item.output != nullptr) flags |= item_flag::output;
+  if (item.stage != stage::main) flags |= item_flag::stage;
   put_byte(out, flags << 4U | static_cast<unsigned>(item.status));
   if (item.status == ItemStatus::untouched) return;
   put_varint(out, item.attempt);
@@ -59,6 +61,7 @@ void put_item(std::string& out, const Item& item, Time base) {
     put_byte(out, static_cast<unsigned>(item.trouble->reason));
   }
   if (item.output != nullptr) event::put_payload(out, item.output->view());
+  if (item.stage != stage::main) put_byte(out, item.stage);
 }
 
 Item read_item(ByteReader& in, Time base) {
@@ -82,6 +85,7 @@ Item read_item(ByteReader& in, Time base) {
         static_cast<StopReason>(std::min<unsigned>(in.byte(), static_cast<unsigned>(StopReason::max_visits)));
   }
   if ((flags & item_flag::output) != 0) item.output = std::make_unique<Payload>(Payload::of(event::read_payload(in)));
+  if ((flags & item_flag::stage) != 0) item.stage = std::min(in.byte(), stage::failure_handler);
   return item;
 }
 
@@ -192,6 +196,12 @@ const Item* decisive_item(const Run& run) {
 }
 
 }  // namespace
+
+std::string_view name_of(StepStatus status) noexcept {
+  constexpr std::string_view names[] = {"pending", "preparing", "active",     "succeeded",
+                                        "failed",  "skipped",   "unreachable"};
+  return names[static_cast<std::size_t>(status)];
+}
 
 void Run::reset() {
   std::string memory = std::move(events);

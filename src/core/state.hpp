@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ constexpr Time later(Time time, std::int64_t span) noexcept {
   return span > 0 && time > INT64_MAX - span ? INT64_MAX : time + span;
 }
 
+std::string_view name_of(StepStatus status) noexcept;
 constexpr bool is_final(StepStatus status) noexcept { return status >= StepStatus::succeeded; }
 
 // What an item has only once something went wrong.
@@ -48,6 +50,7 @@ struct Item {
   ItemStatus status = ItemStatus::untouched;
   bool queued = false;  // volatile: stands in a ready queue
   bool dead_letter = false;
+  std::uint8_t stage = stage::main;
   std::unique_ptr<Trouble> trouble;
   std::unique_ptr<Payload> output;
 };

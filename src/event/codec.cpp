@@ -26,7 +26,7 @@ namespace bit {
 constexpr unsigned payload = 1U << 4U;  // submitted, prepared, completed, signaled
 constexpr unsigned due = 1U << 5U;      // submitted, retrying
 constexpr unsigned text = 1U << 6U;     // submitted
-constexpr unsigned skip = 1U << 5U;     // prepared
+constexpr unsigned part = 1U << 4U;     // reopened: not everything
 
 constexpr unsigned will_retry = 1U << 4U;  // failed
 constexpr unsigned lost = 1U << 5U;
@@ -255,12 +255,11 @@ void read_submitted(ByteReader& in, unsigned flags, Record& record) noexcept {
 
 unsigned put_prepared(Draft& draft, const Record& record) noexcept {
   draft.varint(record.items);
-  return (record.skip ? bit::skip : 0U) | put_optional_payload(draft, record.payload);
+  return put_optional_payload(draft, record.payload);
 }
 
 void read_prepared(ByteReader& in, unsigned flags, Record& record) noexcept {
   record.items = in.varint32();
-  record.skip = (flags & bit::skip) != 0;
   if ((flags & bit::payload) != 0) record.payload = read_payload(in);
 }
 
@@ -358,6 +357,17 @@ unsigned put_fields(Draft& draft, const Record& record) noexcept {
     case EventType::revisited:
       draft.varint(record.from_step);
       return 0;
+    case EventType::reopened:
+      if (record.from_step == 0) return 0;
+      draft.varint(record.from_step);
+      draft.varint(record.items);
+      return bit::part;
+    case EventType::fallback:
+      draft.byte(record.stage);
+      return 0;
+    case EventType::finishing:
+      draft.byte(static_cast<unsigned>(record.status));
+      return 0;
     case EventType::ended:
       draft.byte(static_cast<unsigned>(record.status));
       draft.byte(static_cast<unsigned>(record.reason));
@@ -394,6 +404,17 @@ void read_fields(ByteReader& in, unsigned flags, Record& record, Failure& failur
       return;
     case EventType::revisited:
       record.from_step = in.varint32();
+      return;
+    case EventType::reopened:
+      if ((flags & bit::part) == 0) return;
+      record.from_step = in.varint32();
+      record.items = in.varint32();
+      return;
+    case EventType::fallback:
+      record.stage = in.byte();
+      return;
+    case EventType::finishing:
+      record.status = read_word<RunStatus>(in, last_status);
       return;
     case EventType::ended:
       record.status = read_word<RunStatus>(in, last_status);

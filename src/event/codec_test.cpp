@@ -15,7 +15,7 @@
 namespace reprise::event {
 namespace {
 
-constexpr unsigned last_type = static_cast<unsigned>(EventType::ended);
+constexpr unsigned last_type = static_cast<unsigned>(EventType::finishing);
 constexpr Time noon = 1'790'000'000'000'000'000;
 
 // A record with the memory its views look at.
@@ -56,7 +56,6 @@ Record kept(const Record& all) {
       break;
     case EventType::prepared:
       record.items = all.items;
-      record.skip = all.skip;
       record.payload = all.payload;
       break;
     case EventType::completed:
@@ -97,6 +96,16 @@ Record kept(const Record& all) {
     case EventType::revisited:
       record.from_step = all.from_step;
       break;
+    case EventType::reopened:
+      record.from_step = all.from_step;
+      if (all.from_step != 0) record.items = all.items;
+      break;
+    case EventType::fallback:
+      record.stage = all.stage;
+      break;
+    case EventType::finishing:
+      record.status = all.status;
+      break;
     case EventType::ended:
       record.status = all.status;
       record.reason = all.reason;
@@ -111,7 +120,7 @@ bool same(const Record& left, const Record& right) {
   const auto numbers = [](const Record& record) {
     return std::tuple{record.type,    record.sequence,   record.time,      record.step,         record.item,
                       record.attempt, record.will_retry, record.lost,      record.precondition, record.floored,
-                      record.skip,    record.reason,     record.status,    record.rule,         record.failure_class,
+                      record.stage,   record.reason,     record.status,    record.rule,         record.failure_class,
                       record.delay,   record.nominal,    record.delay_min, record.delay_max,    record.due,
                       record.plan,    record.priority,   record.items,     record.from_step,    record.fingerprint};
   };
@@ -178,7 +187,6 @@ Sample any_sample() {
                    .lost = any_flag(),
                    .precondition = any_flag(),
                    .floored = any_flag(),
-                   .skip = any_flag(),
                    .reason = any_word(StopReason::max_visits),
                    .status = any_word(RunStatus::canceled),
                    .rule = any_flag() ? any_number<std::int32_t>() : -1,
@@ -191,6 +199,7 @@ Sample any_sample() {
                    .plan = any_number<std::uint32_t>(),
                    .priority = any_number<std::uint8_t>(),
                    .items = any_number<std::uint32_t>(),
+                   .stage = any_number<std::uint8_t>(),
                    .from_step = any_number<std::uint32_t>(),
                    .fingerprint = any_number<std::uint64_t>()};
   sample.text = any_bytes();
@@ -220,7 +229,6 @@ Sample largest(EventType type) {
                    .lost = true,
                    .precondition = true,
                    .floored = true,
-                   .skip = true,
                    .reason = StopReason::max_visits,
                    .status = RunStatus::canceled,
                    .rule = -2,
@@ -420,8 +428,8 @@ TEST(EventCodec, the_stored_form_does_not_change) {
                       .text = "key",
                       .payload = {"in", 2, false}}),
             "\x0E\x01\x70\x02\x01\x05\x02\x04\x03\x04keyin");
-  EXPECT_EQ(bytes_of({.type = EventType::prepared, .time = noon + 1, .skip = true, .items = 2}),
-            "\x04\x02\x20\x02\x02");
+  EXPECT_EQ(bytes_of({.type = EventType::prepared, .time = noon + 1, .items = 2}),
+            std::string("\x04\x02\x00\x02\x02", 5));
   EXPECT_EQ(bytes_of({.type = EventType::failed,
                       .time = noon + 1,
                       .attempt = 1,
@@ -730,7 +738,9 @@ TEST(EventNames, every_type_has_its_own) {
                                                               {signaled, "signaled"},
                                                               {revisited, "revisited"},
                                                               {reopened, "reopened"},
-                                                              {ended, "ended"}};
+                                                              {ended, "ended"},
+                                                              {dropped, "dropped"},
+                                                              {finishing, "finishing"}};
   static_assert(std::size(names) == last_type);
   for (const auto& [type, name] : names) {
     EXPECT_EQ(name_of(type), name);

@@ -32,6 +32,7 @@ bool concerns_a_step(EventType type) noexcept {
     case EventType::circuit_opened:
     case EventType::progress:
     case EventType::revisited:
+    case EventType::dropped:
       return true;
     default:
       return false;  // of the run, or of a type from the future
@@ -120,6 +121,13 @@ Event History::add(const Record& record) {
       break;
     case EventType::reopened:
       items_.clear();  // they begin with attempt 1 again
+      if (record.from_step > 0 && record.from_step <= steps_.size()) event.text = steps_[record.from_step - 1];
+      break;
+    case EventType::fallback:
+      event.text = record.stage == 1 ? "fallback" : "on_failure";
+      break;
+    case EventType::finishing:
+      event.status = record.status;
       break;
     case EventType::ended:
       event.status = record.status;

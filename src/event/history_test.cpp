@@ -283,8 +283,8 @@ TEST(EventHistory, events_of_the_run_have_no_step) {
     const bool of_the_run = type == EventType::submitted || type == EventType::recovered ||
                             type == EventType::cancel_requested || type == EventType::paused ||
                             type == EventType::resumed || type == EventType::signaled || type == EventType::reopened ||
-                            type == EventType::ended;
-    const bool of_the_future = number > static_cast<unsigned>(EventType::ended);
+                            type == EventType::ended || type == EventType::finishing;
+    const bool of_the_future = number > static_cast<unsigned>(EventType::finishing);
     EXPECT_EQ(history().add({.type = type, .attempt = 1}).step.empty(), of_the_run || of_the_future) << name_of(type);
   }
 }

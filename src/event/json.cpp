@@ -157,6 +157,14 @@ void set_fields(Value& object, const Event& event) {
     case EventType::signaled:
       object.set("name", event.text);
       return set_payload(object, "input", event);
+    case EventType::fallback:
+      if (!event.text.empty()) object.set("by", event.text);
+      return;
+    case EventType::reopened:
+      if (!event.text.empty()) object.set("only_step", event.text);
+      return;
+    case EventType::finishing:
+      return object.set("status", word(name_of(event.status)));
     case EventType::ended:
       object.set("status", word(name_of(event.status)));
       object.set("total_elapsed_ms", milliseconds(event.total_elapsed));

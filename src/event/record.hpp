@@ -64,9 +64,8 @@ struct Record {
   bool lost = false;                                       // failed
   bool precondition = false;                               // failed: before attempt 1
   bool floored = false;                                    // retrying
-  bool skip = false;                                       // prepared: the step's condition said no
   StopReason reason = StopReason::none;                    // failed, ended, cancel_requested
-  RunStatus status = RunStatus::running;                   // ended
+  RunStatus status = RunStatus::running;                   // ended, finishing
   std::int32_t rule = -1;                                  // failed, retrying
   FailureClass failure_class = FailureClass::transient;    // failed: as judged
   const Failure* failure = nullptr;                        // failed
@@ -75,8 +74,9 @@ struct Record {
   Time due = 0;                                            // retrying, submitted with a delay (0 = at once)
   std::uint32_t plan = 0;                                  // submitted: number of the plan in the store
   std::uint8_t priority = 0;                               // submitted
-  std::uint32_t items = 0;                                 // submitted, prepared
-  std::uint32_t from_step = 0;                             // revisited: the step that failed
+  std::uint32_t items = 0;                                 // submitted, prepared; reopened: 1 + the only item, 0 = all
+  std::uint8_t stage = 0;                                  // fallback: which one begins
+  std::uint32_t from_step = 0;  // revisited: the step that failed; reopened: 1 + the only step, 0 = all
   std::uint64_t fingerprint = 0;                           // circuit_opened
   std::string_view text = {};                              // progress, signaled, submitted (key), cancel_requested
   PayloadView payload = {};                                // submitted, prepared, completed, signaled

@@ -25,10 +25,19 @@ using event::Time;
 using event::AttemptId;
 using event::Payload;  // hashed: the bytes themselves are still in the store
 
+struct FailedItem {
+  std::uint32_t item = 0;
+  Failure failure;
+};
+
 struct StepOutput {
   std::string step;
   std::vector<Payload> parts = {};  // one for each item
   bool is_list = false;             // the output is the list (list.hpp) of the parts; otherwise it is the only part
+  std::string_view status = {};     // succeeded, failed, skipped, unreachable …
+  std::uint32_t succeeded = 0;      // items
+  std::uint32_t failed = 0;
+  std::vector<FailedItem> failures = {};
 };
 
 using StepOutputs = std::vector<StepOutput>;
@@ -36,7 +45,10 @@ using StepOutputs = std::vector<StepOutput>;
 // What few jobs have; kept apart so that the others stay small.
 struct JobContext {
   Failure last_failure = {};                        // of the attempt before; meaningful when attempt > 1
-  std::shared_ptr<const StepOutputs> outputs = {};  // of the steps this one needs; nullptr = they have none
+  std::shared_ptr<const StepOutputs> outputs = {};  // of the steps this one reads; nullptr = they have none
+  std::shared_ptr<const Payload> run_input = {};    // of a document's run; nullptr = `input` says it all
+  std::string_view run_status = {};                 // for steps that run finally: what the run would end with
+  std::uint8_t stage = 0;  // core::stage: the main way, its fallback, or its handler of failures
 };
 
 struct Job {
@@ -52,12 +64,29 @@ struct Job {
   std::shared_ptr<const JobContext> context = {};
 };
 
+// What has to be found out before a step of a document begins: does it run at all, on which items, and may it?
+struct Preparation {
+  AttemptId id;  // token 0
+  RunId run_id;
+  std::shared_ptr<const std::string> step;
+  std::shared_ptr<const JobContext> context;
+};
+
+struct Prepared {
+  AttemptId id;
+  bool skip = false;                      // its condition is false
+  std::uint32_t items = 1;                // for_each: elements of the list
+  Payload list = {};                      // for_each
+  std::unique_ptr<Failure> failure = {};  // it cannot begin
+};
+
 struct Outcome {
   AttemptId id;
   bool succeeded = false;
   Payload output = {};  // when succeeded; over 4 KiB: the bytes themselves, and the loop makes the hash
   std::unique_ptr<Failure> failure = {};  // otherwise
   bool interrupted = false;               // neither: the executor has stopped, and how it would have ended is not known
+  bool precondition = false;              // failed before the work itself began
 };
 
 struct Progress {
@@ -73,6 +102,7 @@ class Sink {
   virtual ~Sink() = default;
   virtual void ended(Outcome&& outcome) = 0;
   virtual void progressed(Progress&& progress) = 0;
+  virtual void prepared(Prepared&&) {}  // only executors of documents prepare
 };
 
 class Executor {
@@ -85,6 +115,8 @@ class Executor {
   virtual void start(std::vector<Job>& jobs) = 0;           // takes them; leaves the vector empty
   virtual void cancel(const AttemptId& id) = 0;             // asks the attempt to stop; it still answers, once
   virtual std::size_t capacity(std::uint32_t handler) = 0;  // how many more jobs of this handler it would begin soon
+  virtual void shut_down() {}             // ends everything; each job is still answered, as interrupted
+  virtual void prepare(Preparation&&) {}  // answered once through Sink::prepared(), unless it is cancelled
 };
 
 }  // namespace reprise::exec

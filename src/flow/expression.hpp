@@ -5,7 +5,9 @@
 //
 // Total and bounded: evaluation has no side effects, ends, and cannot run out of stack, whatever was written. Grammar, from weak to strong:
 // `or`, `and`, `not`, comparison (== != < <= > >=), + -, * / %, unary -, then a path, a literal (numbers, 'text', "text", true, false,
-// null), a call, or parentheses. A path is name(.name | [index] | ['name'])*. `$${` is a literal `${`.
+// null), a call, or parentheses. A path is name(.name | [index] | ['name'])*; an index may be computed, and -1 is the last element.
+// In a name `-` may stand before a letter (fetch-data); a minus between two names needs blanks. `$${` is a literal `${`.
+// Bounds: an expression has 64 KiB and 64 levels of nesting, a text with expressions 1 MiB, what it becomes 16 MiB.
 // Thread safety: immutable once parsed.
 #pragma once
 

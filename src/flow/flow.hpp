@@ -53,7 +53,10 @@ struct Command {
   Template shell;
   std::vector<Template> argv;
   HttpCall http;
-  std::string verb;  // as the document has it: run, argv, http, shell, claude …
+  std::string verb;                                   // as the document has it: run, argv, http, shell, claude …
+  std::optional<Template> prompt;                     // of an agent: what `prompt` means in the templates above
+  std::vector<std::pair<std::string, Template>> env;  // of an agent: after the document's, before the step's
+  std::optional<Duration> timeout;                    // of this command alone; the attempt's own limit counts as well
   std::shared_ptr<const Command>
       on_failure;  // prodigy: runs when this command fails; if it succeeds, the sequence goes on
   SourcePlace place;

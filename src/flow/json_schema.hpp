@@ -6,7 +6,8 @@
 // Supported: type, enum, const, the number, string, array and object keywords, properties, patternProperties, additionalProperties,
 // required, dependencies, propertyNames, items, additionalItems, contains, uniqueItems, allOf, anyOf, oneOf, not, if/then/else, and $ref
 // within the document (#, #/definitions/…, $id of a part). `format` is an annotation. Not supported, and said so when compiling: $ref to
-// other documents. Bounds: depth 64. Thread safety: immutable once compiled.
+// other documents, look-around and back-references in patterns, and keywords of later drafts in a schema that names one. Bounds: depth 64,
+// and 100 million steps for one value; a value that takes more is refused. Thread safety: immutable once compiled.
 #pragma once
 
 #include <expected>
@@ -18,6 +19,10 @@
 
 namespace reprise::flow {
 
+namespace schema {
+struct Compiled;
+}
+
 class JsonSchema {
  public:
   // The error says what is wrong with the schema, with the place in it as a JSON pointer.
@@ -27,8 +32,7 @@ class JsonSchema {
   std::vector<std::string> mistakes_in(const Json& value) const;
 
  private:
-  struct Compiled;
-  std::shared_ptr<const Compiled> compiled_;
+  std::shared_ptr<const schema::Compiled> compiled_;
 };
 
 }  // namespace reprise::flow

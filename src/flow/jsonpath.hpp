@@ -1,9 +1,12 @@
 // JSONPath as RFC 9535 defines it: which parts of a JSON value a query selects.
 //
 //   auto path = flow::JsonPath::parse("$.items[?@.price < 10].name");
-//   for (const flow::Json* node : path->select(value)) …
+//   const auto nodes = path->select(value);
+//   for (const flow::Json* node : *nodes) …
 //
-// Bounds: the query has at most 4096 bytes, nesting 64; regular expressions are RE2. Thread safety: immutable once parsed.
+// Bounds: the query has at most 4096 bytes, nesting 64; regular expressions are RE2. A query may multiply what it selects
+// (`$..*..*..*`), therefore one selection looks at 100 million nodes and selects 10 million of them at most.
+// Thread safety: immutable once parsed.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +20,10 @@
 
 namespace reprise::flow {
 
+namespace jsonpath {
+struct Query;
+}
+
 struct JsonPathMistake {
   std::size_t offset = 0;  // in bytes
   std::string message;
@@ -27,13 +34,13 @@ class JsonPath {
   static std::expected<JsonPath, JsonPathMistake> parse(std::string_view text);
 
   // The selected nodes, in the order of the RFC; they live as long as `value` does.
-  std::vector<const Json*> select(const Json& value) const;
+  // The error says which bound was reached: nothing is ever left out silently.
+  std::expected<std::vector<const Json*>, std::string> select(const Json& value) const;
   const std::string& text() const noexcept { return text_; }
 
  private:
-  struct Query;
   std::string text_;
-  std::shared_ptr<const Query> query_;
+  std::shared_ptr<const jsonpath::Query> query_;
 };
 
 }  // namespace reprise::flow

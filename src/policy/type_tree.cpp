@@ -53,6 +53,12 @@ void TypeTree::add(std::string type, std::string parent) {
   added_.push_back({std::string{last_part(type)}, std::string{last_part(parent)}});
 }
 
+std::vector<std::pair<std::string, std::string>> TypeTree::added() const {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const Entry& entry : added_) pairs.emplace_back(entry.type, entry.parent);
+  return pairs;
+}
+
 std::string_view TypeTree::parent_of(std::string_view type) const noexcept {
   type = last_part(type);
   // The latest addition wins, so a user may also hang a built-in type somewhere else.

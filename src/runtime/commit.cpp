@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t batches_max = 2;
 constexpr std::size_t spare_bytes_max = 4U << 20U;  // a batch that was larger gives its memory back
-constexpr std::size_t notice_max = 64U << 10U;      // bytes of old events that a watcher gets with the new ones
+constexpr std::size_t notice_max = 4U << 10U;       // bytes of old events that a watcher gets with the new ones
 constexpr std::int64_t due_soon = 50'000'000;       // 50 ms: too soon to leave memory for, even when it is short
 constexpr Duration first_retry = std::chrono::milliseconds{50};
 constexpr Duration longest_retry = std::chrono::seconds{2};
@@ -243,7 +243,8 @@ void Loop::add_jobs(Batch& batch) {
     job.input = state.map != nullptr && plan.for_each ? state.map->list : run.input;
     job.timeout = plan.policy.attempt_timeout.value_or(Duration{0});
     if (run.plan->plan->deadline > 0) job.deadline = core::deadline_of(run);
-    if (plan.policy.max_elapsed && (start.attempt > 1 || plan.policy.max_elapsed->count() > 0)) {
+    const bool by_policy = state.touched(start.id.item)->stage == core::stage::main;
+    if (by_policy && plan.policy.max_elapsed && (start.attempt > 1 || plan.policy.max_elapsed->count() > 0)) {
       const bool from_creation = plan.policy.elapsed_from == ElapsedFrom::creation;
       const core::Item* const item = state.touched(start.id.item);
       const Time base = from_creation || item == nullptr ? state.activated : item->first_started;
@@ -258,21 +259,32 @@ void Loop::add_jobs(Batch& batch) {
 void Loop::add_context(exec::Job& job, const core::Run& run) {
   const core::Item* const item = run.steps[job.id.step].touched(job.id.item);
   const bool has_failed = item != nullptr && item->trouble != nullptr;
+  const bool is_document = run.plan->plan->is_document;
   auto outputs = outputs_for(run, job.id.step);
-  if (!has_failed && outputs == nullptr) return;  // the common case: nothing to carry
+  if (!has_failed && outputs == nullptr && !is_document) return;  // the common case: nothing to carry
   auto context = std::make_shared<exec::JobContext>();
   if (has_failed) context->last_failure = item->trouble->failure;
   context->outputs = std::move(outputs);
+  context->stage = item != nullptr ? item->stage : core::stage::main;
+  if (is_document) context->run_input = input_for(run);
+  if (run.step_plan(job.id.step).runs_finally) context->run_status = name_of(core::status_of_steps(run, false));
   job.context = std::move(context);
 }
 
-// What the steps that this one needs have returned; nullptr = nothing. Made once for all items of a step.
+std::shared_ptr<const Payload> Loop::input_for(const core::Run& run) {
+  constexpr std::size_t remembered_max = 64;
+  if (const auto known = inputs_.find(run.number); known != inputs_.end()) return known->second;
+  if (inputs_.size() >= remembered_max) inputs_.clear();
+  return inputs_.emplace(run.number, std::make_shared<const Payload>(run.input)).first->second;
+}
+
+// What the steps that this one reads have returned; nullptr = nothing. Made once for all items of a step.
 std::shared_ptr<const exec::StepOutputs> Loop::outputs_for(const core::Run& run, std::uint32_t step) {
   constexpr std::size_t remembered_max = 64;
-  const auto& needs = run.step_plan(step).needs;
+  const auto& needs = run.step_plan(step).reads;
   const auto has_output = [&](std::uint32_t need) {
     const core::StepState& state = run.steps[need];
-    return state.map != nullptr || (state.next > 0 && state.one.output != nullptr);
+    return run.plan->plan->is_document || state.map != nullptr || (state.next > 0 && state.one.output != nullptr);
   };
   if (std::ranges::none_of(needs, has_output)) return nullptr;
   const bool is_shared = run.steps[step].map != nullptr;
@@ -290,7 +302,12 @@ std::shared_ptr<const exec::StepOutputs> Loop::outputs_for(const core::Run& run,
     for (std::uint32_t index = 0; index < state.items; ++index) {
       const core::Item* const done = state.touched(index);
       output.parts.push_back(done != nullptr && done->output != nullptr ? *done->output : Payload{});
+      if (done != nullptr && done->status == core::ItemStatus::failed && done->trouble != nullptr)
+        output.failures.push_back({index, done->trouble->failure});
     }
+    output.status = core::name_of(state.status);
+    output.succeeded = state.succeeded;
+    output.failed = state.failed;
   }
   if (is_shared) outputs_.emplace(key, outputs);
   return outputs;
@@ -352,7 +369,7 @@ void Loop::release(Batch& batch, Time now) {
   }
   for (const std::uint64_t removed : batch.commit.removals) removing_.erase(removed);
   let_go(batch);
-  for (const core::Prepare& prepare : batch.prepares) count_items(prepare, now);
+  for (const core::Prepare& prepare : batch.prepares) this->prepare(prepare, now);
   if (spare_.size() < batches_max) {
     owned->clear();
     spare_.push_back(std::move(owned));
@@ -368,6 +385,19 @@ void Loop::let_go(Batch& batch) {
   }
 }
 
+void Loop::prepare(const core::Prepare& prepare, Time now) {
+  const core::Run* const run = core_.find(prepare.run);
+  if (run == nullptr || !run->step_plan(prepare.step).prepares) return count_items(prepare, now);
+  auto context = std::make_shared<exec::JobContext>();
+  context->outputs = outputs_for(*run, prepare.step);
+  context->run_input = input_for(*run);
+  if (run->step_plan(prepare.step).runs_finally) context->run_status = name_of(core::status_of_steps(*run, false));
+  executor_.prepare({.id = {run->number, prepare.step, 0, 0},
+                     .run_id = id(run->number, run->created),
+                     .step = run->step_plan(prepare.step).name,
+                     .context = std::move(context)});
+}
+
 void Loop::count_items(const core::Prepare& prepare, Time now) {
   std::optional<std::uint32_t> items;
   if (!prepare.list.hashed) {
@@ -380,7 +410,7 @@ void Loop::count_items(const core::Prepare& prepare, Time now) {
     }
     if (*stored) items = exec::list_size(**stored);
   }
-  if (items) return core_.prepared(prepare.run, prepare.step, *items, now);
+  if (items) return core_.prepared(prepare.run, prepare.step, *items, prepare.list.view(), now);
   core_.prepare_failed(prepare.run, prepare.step,
                        {.type = "ValueError",
                         .message = "the output that for_each names is not a list: make it with encode_list()",

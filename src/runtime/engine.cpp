@@ -11,6 +11,8 @@
 #include "event/history.hpp"
 #include "exec/function_pool.hpp"
 #include "runtime/driver.hpp"
+#include "runtime/engine_access.hpp"
+#include "runtime/executors.hpp"
 #include "runtime/feed.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/plan_book.hpp"
@@ -74,7 +76,7 @@ unsigned threads_for(const EngineSettings& settings) {
 }  // namespace
 
 struct Engine::State final : exec::Sink {
-  State(EngineSettings wanted, std::unique_ptr<store::Store> opened)
+  State(EngineSettings wanted, std::unique_ptr<store::Store> opened, const runtime::ExecutorFactory& make_documents)
       : settings{std::move(wanted)},
         env{settings.env != nullptr ? *settings.env : system_env()},
         clock{env, wall_clock_now_exactly().time_since_epoch().count()},
@@ -87,8 +89,11 @@ struct Engine::State final : exec::Sink {
               .wall_clock = [this] { return clock.now(); },
               .load = [this](std::string_view hash) { return load(hash); }},
              *this},
+        documents{make_documents ? make_documents(*this, [this](std::string_view hash) { return load(hash); })
+                                 : nullptr},
+        executors{pool, documents.get()},
         loop{*store,
-             pool,
+             executors,
              {.memory = settings.memory,
               .max_open = settings.max_open,
               .park_after = settings.park_after,
@@ -105,6 +110,10 @@ struct Engine::State final : exec::Sink {
     book.restore(*std::move(plans));
     loop.set_observer(&feeds);
     driver.start();
+    if (documents != nullptr) {
+      driver.push(runtime::Allow{});
+      driver.push(runtime::OpenQueue{std::string{runtime::document_queue}, runtime::Executors::documents_number, 0});
+    }
     return {};
   }
 
@@ -114,6 +123,11 @@ struct Engine::State final : exec::Sink {
     driver.push(runtime::Ended{std::move(outcome), std::move(body)});
   }
   void progressed(exec::Progress&& progress) override { driver.push(std::move(progress)); }
+  void prepared(exec::Prepared&& prepared) override {
+    std::string body;
+    prepared.list = payload_of(std::move(prepared.list.bytes), body);
+    driver.push(runtime::Begins{std::move(prepared), std::move(body)});
+  }
 
   std::expected<std::string, Error> load(std::string_view hash) {
     auto bytes = store->read_payload(hash);
@@ -128,6 +142,7 @@ struct Engine::State final : exec::Sink {
     driver.stop_starting();
     stopped_calmly = driver.drain(patience);
     exec::FunctionPool::Stopped rest = pool.stop(Duration{0});
+    if (documents != nullptr) documents->shut_down();
     for (auto* left : {&rest.not_begun, &rest.interrupted}) {
       for (const event::AttemptId& id : *left) {
         runtime::Ended ended;
@@ -142,11 +157,12 @@ struct Engine::State final : exec::Sink {
     return stopped_calmly;
   }
 
-  std::expected<runtime::NewRun, Error> new_run(Task& task);
+  std::expected<RunId, Error> submit_one(runtime::NewRun run);
+  std::expected<runtime::NewRun, Error> new_run(Task& task, std::expected<const runtime::BookedPlan*, Error> plan);
   std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question);
   std::expected<RunOutcome, Error> outcome_in(Awaited<runtime::AskReply>& reply);
   std::expected<void, Error> operate(runtime::Operation operation, const RunId& run, std::string_view text = {},
-                                     std::string payload = {});
+                                     std::string payload = {}, const runtime::WorkChoice& choice = {});
 
   EngineSettings settings;
   Env& env;
@@ -155,6 +171,8 @@ struct Engine::State final : exec::Sink {
   runtime::PlanBook book;
   runtime::Feeds feeds;
   exec::FunctionPool pool;
+  std::unique_ptr<exec::Executor> documents;  // nullptr: only functions
+  runtime::Executors executors;
   runtime::Loop loop;
   runtime::Driver driver;
   std::mutex stop_mutex;
@@ -167,11 +185,33 @@ struct Engine::State final : exec::Sink {
 Engine::Engine(std::unique_ptr<State> state) noexcept : state_{std::move(state)} {}
 
 std::expected<Engine, Error> Engine::open(EngineSettings settings) {
+  return runtime::EngineAccess::open(std::move(settings), {});
+}
+
+std::expected<Engine, Error> runtime::EngineAccess::open(EngineSettings settings, const ExecutorFactory& documents) {
   auto store = store::open_store(settings.store);
   if (!store) return std::unexpected{store.error()};
-  auto state = std::make_unique<State>(std::move(settings), *std::move(store));
+  auto state = std::make_unique<Engine::State>(std::move(settings), *std::move(store), documents);
   if (auto begun = state->begin(); !begun) return std::unexpected{begun.error()};
   return Engine{std::move(state)};
+}
+
+std::expected<RunId, Error> runtime::EngineAccess::submit(Engine& engine, core::Plan plan, Task task) {
+  Engine::State& state = *engine.state_;
+  auto run = state.new_run(task, state.book.book_document(std::move(plan)));
+  if (!run) return std::unexpected{run.error()};
+  return state.submit_one(*std::move(run));
+}
+
+void runtime::EngineAccess::allow(Engine& engine, const RunId& run) { engine.state_->driver.push(Allow{run}); }
+
+std::expected<void, Error> runtime::EngineAccess::retry_failed(Engine& engine, const RunId& run,
+                                                               const WorkChoice& choice) {
+  return engine.state_->operate(Operation::retry_failed, run, {}, {}, choice);
+}
+
+std::expected<void, Error> runtime::EngineAccess::drop(Engine& engine, const RunId& run, const WorkChoice& choice) {
+  return engine.state_->operate(Operation::drop, run, {}, {}, choice);
 }
 
 Engine::Engine(EngineSettings settings) {
@@ -210,12 +250,12 @@ std::expected<void, Error> Engine::flow(Flow flow) { return state_->book.add_flo
 
 // ---- submitting ----------------------------------------
 
-std::expected<runtime::NewRun, Error> Engine::State::new_run(Task& task) {
+std::expected<runtime::NewRun, Error> Engine::State::new_run(Task& task,
+                                                             std::expected<const runtime::BookedPlan*, Error> plan) {
   if (task.key.size() > key_max) return invalid("a key has at most 512 bytes");
   if (task.priority > 9) return invalid("priority is 0 (last) to 9 (first), not " + std::to_string(task.priority));
   if (task.delay.count() < 0) return invalid("a delay is not negative");
   if (task.input.size() > payload_max) return invalid("an input has at most 1 GiB");
-  auto plan = book.plan_for(task);
   if (!plan) return std::unexpected{plan.error()};
   runtime::NewRun run;
   run.plan = *plan;
@@ -228,11 +268,15 @@ std::expected<runtime::NewRun, Error> Engine::State::new_run(Task& task) {
 }
 
 std::expected<RunId, Error> Engine::submit(Task task) {
-  auto run = state_->new_run(task);
+  auto run = state_->new_run(task, state_->book.plan_for(task));
   if (!run) return std::unexpected{run.error()};
+  return state_->submit_one(*std::move(run));
+}
+
+std::expected<RunId, Error> Engine::State::submit_one(runtime::NewRun run) {
   auto reply = std::make_shared<Awaited<runtime::SubmitReply>>();
-  reply->runs.push_back(*std::move(run));
-  if (!state_->driver.push_when_room(runtime::Submit{reply})) return stopped();
+  reply->runs.push_back(std::move(run));
+  if (!driver.push_when_room(runtime::Submit{reply})) return stopped();
   if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
   return reply->runs.front().id;
 }
@@ -242,7 +286,7 @@ std::expected<std::vector<RunId>, Error> Engine::submit_all(std::vector<Task> ta
   auto reply = std::make_shared<Awaited<runtime::SubmitReply>>();
   reply->runs.reserve(tasks.size());
   for (std::size_t index = 0; index < tasks.size(); ++index) {
-    auto run = state_->new_run(tasks[index]);
+    auto run = state_->new_run(tasks[index], state_->book.plan_for(tasks[index]));
     if (!run) return invalid("task " + std::to_string(index + 1) + ": " + run.error().message);
     reply->runs.push_back(*std::move(run));
   }
@@ -350,9 +394,9 @@ Events Engine::subscribe(Subscription subscription) {
 // ---- operating ----------------------------------------
 
 std::expected<void, Error> Engine::State::operate(runtime::Operation operation, const RunId& run, std::string_view text,
-                                                  std::string payload) {
+                                                  std::string payload, const runtime::WorkChoice& choice) {
   auto reply = std::make_shared<Awaited<runtime::Reply>>();
-  runtime::Operate input{operation, run, std::string{text}, {}, {}, reply};
+  runtime::Operate input{operation, run, std::string{text}, {}, {}, reply, choice.step, choice.item};
   input.payload = payload_of(std::move(payload), input.body);
   if (!driver.push_when_room(std::move(input))) return stopped();
   return reply->wait();

@@ -57,7 +57,7 @@ struct Submit {
   std::shared_ptr<SubmitReply> reply;
 };
 
-enum class Operation : std::uint8_t { cancel, pause, resume, signal, retry_failed, remove };
+enum class Operation : std::uint8_t { cancel, pause, resume, signal, retry_failed, drop, remove };
 struct Operate {
   Operation operation;
   RunId run;
@@ -65,6 +65,8 @@ struct Operate {
   Payload payload;
   std::string body;  // of a payload over 4 KiB
   std::shared_ptr<Reply> reply;
+  std::string step = {};  // retry_failed, drop: only this one; empty = all
+  std::optional<std::uint32_t> item = {};
 };
 
 // What is known about one run.
@@ -104,9 +106,19 @@ struct OpenQueue {
 
 struct Ended {
   exec::Outcome outcome;
-  std::string body;          // of an output over 4 KiB; outcome.output is its hash then
+  std::string body;  // of an output over 4 KiB; outcome.output is its hash then
 };
 
-using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, exec::Progress>;
+struct Begins {  // a step of a document, or not
+  exec::Prepared prepared;
+  std::string body;  // of a list over 4 KiB
+};
+
+// Runs of documents that were there before go on only when they are allowed to.
+struct Allow {
+  std::optional<RunId> run = {};  // none: from now on only new ones
+};
+
+using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, exec::Progress, Begins, Allow>;
 
 }  // namespace reprise::runtime

@@ -82,13 +82,32 @@ void Loop::take(Ended&& ended, Time now) {
   if (outcome.interrupted) {
     core_.interrupted(outcome.id, now);
   } else if (!outcome.succeeded) {
-    core_.failed(outcome.id, *outcome.failure, now);
+    core_.failed(outcome.id, *outcome.failure, outcome.precondition, now);
   } else if (core_.succeeded(outcome.id, outcome.output.view(), now) && outcome.output.hashed) {
     put_payload(outcome.id.run, outcome.output, std::move(ended.body));
   }
 }
 
 void Loop::take(exec::Progress&& progress, Time now) { core_.progressed(progress.id, progress.text, now); }
+
+void Loop::take(Begins&& begins, Time now) {
+  exec::Prepared& prepared = begins.prepared;
+  if (prepared.skip) return core_.condition_is_false(prepared.id.run, prepared.id.step, now);
+  if (prepared.failure != nullptr)
+    return core_.prepare_failed(prepared.id.run, prepared.id.step, *prepared.failure, now);
+  if (prepared.list.hashed) put_payload(prepared.id.run, prepared.list, std::move(begins.body));
+  core_.prepared(prepared.id.run, prepared.id.step, prepared.items, prepared.list.view(), now);
+}
+
+void Loop::take(Allow&& allow, Time now) {
+  if (!allow.run) return core_.restrict_documents(next_run_);
+  const auto found = load(*allow.run);
+  if (!found || found->run == nullptr) return;
+  core::Run& run = *found->run;
+  if (!run.live && !run.has_ended()) take_in(run, now);
+  core_.allow(run.number, now);
+  if (run.has_ended()) unload(*found);
+}
 
 void Loop::take(OpenQueue&& queue, Time) { core_.open_queue(queue.handler, queue.executor_number, queue.limit); }
 
@@ -202,6 +221,26 @@ const core::NumberedPlan* Loop::plan_of(const BookedPlan& booked) {
 
 // ---- operating ----------------------------------------
 
+namespace {
+
+// What the operator named, as numbers.
+std::expected<core::Core::Choice, Error> choice_of(const core::Run& run, const Operate& operate) {
+  core::Core::Choice choice{.item = operate.item};
+  if (operate.step.empty()) return choice;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    if (*run.step_plan(step).name == operate.step) choice.step = step;
+  }
+  if (!choice.step) return std::unexpected{Error{ErrorCode::not_found, "the run has no step \"" + operate.step + "\""}};
+  const std::uint32_t items = run.steps[*choice.step].items;
+  if (choice.item && *choice.item >= items) {
+    return std::unexpected{Error{ErrorCode::not_found, "step \"" + operate.step + "\" has " + std::to_string(items) +
+                                                           " items, and their numbers begin with 0"}};
+  }
+  return choice;
+}
+
+}  // namespace
+
 void Loop::take(Operate&& operate, Time now) {
   if (trouble_) return operate.reply->done(std::unexpected{*trouble_});
   if (operate.operation == Operation::remove) {
@@ -236,7 +275,12 @@ std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Ti
     case Operation::resume:
       return core_.resume(run, now);
     case Operation::retry_failed:
-      return core_.retry_failed(run, now);
+    case Operation::drop: {
+      const auto choice = choice_of(run, operate);
+      if (!choice) return std::unexpected{choice.error()};
+      return operate.operation == Operation::drop ? core_.drop(run, *choice, now)
+                                                  : core_.retry_failed(run, *choice, now);
+    }
     case Operation::signal: {
       auto answer = core_.signal(run, operate.text, operate.payload.view(), now);
       if (answer && operate.payload.hashed) put_payload(run.number, operate.payload, std::move(operate.body));

@@ -127,6 +127,8 @@ class Loop {
   void take(Find&& find, Time now);
   void take(OpenQueue&& queue, Time now);
   void take(exec::Progress&& progress, Time now);
+  void take(Begins&& begins, Time now);
+  void take(Allow&& allow, Time now);
   std::expected<void, Error> admit(const SubmitReply& reply) const;
   void accept(NewRun& run, const std::optional<RunId>& known, Time now);
   std::expected<std::optional<RunId>, Error> id_of_key(const std::string& key);
@@ -151,7 +153,9 @@ class Loop {
   void add_context(exec::Job& job, const core::Run& run);
   std::shared_ptr<const exec::StepOutputs> outputs_for(const core::Run& run, std::uint32_t step);
   void put_imaged_runs(Batch& batch);
+  void prepare(const core::Prepare& prepare, Time now);
   void count_items(const core::Prepare& prepare, Time now);
+  std::shared_ptr<const Payload> input_for(const core::Run& run);
   void release(Batch& batch, Time now);
   void let_go(Batch& batch);
   void answer_ended(core::Run& run, Batch& batch);
@@ -212,6 +216,7 @@ class Loop {
 
   using OutputsKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // run, step, visit
   std::map<OutputsKey, std::shared_ptr<const exec::StepOutputs>> outputs_;
+  std::map<std::uint64_t, std::shared_ptr<const Payload>> inputs_;  // of runs of documents
 
   struct FrameSize {
     std::uint64_t commit;

@@ -181,6 +181,13 @@ std::expected<const BookedPlan*, Error> PlanBook::plan_for(const Task& task) {
   return booked;
 }
 
+std::expected<const BookedPlan*, Error> PlanBook::book_document(core::Plan plan) {
+  const std::lock_guard lock{mutex_};
+  const BookedPlan* const booked = book(std::move(plan));
+  if (booked == nullptr) return std::unexpected{Error{ErrorCode::full, "the store has a million plans already"}};
+  return booked;
+}
+
 // ---- flows ----------------------------------------
 
 std::string PlanBook::mistakes_in(const Flow& flow) const {
@@ -241,6 +248,7 @@ core::StepPlan PlanBook::flow_step(const Flow& flow, const FlowStep& step) const
     plan.wait = step.timeout.value_or(Duration{0}).count();
   }
   for (const std::string& need : step.needs) plan.needs.push_back(index_of(flow, need));
+  plan.reads = plan.needs;
   plan.for_each = !step.for_each.empty();
   if (plan.for_each) plan.list_step = index_of(flow, step.for_each);
   plan.max_parallel = step.max_parallel;

@@ -30,6 +30,7 @@ class PlanBook {
   std::expected<void, Error> add_flow(const Flow& flow);
 
   std::expected<const BookedPlan*, Error> plan_for(const Task& task);
+  std::expected<const BookedPlan*, Error> book_document(core::Plan plan);
   const BookedPlan* plan(std::uint32_t number) const;
 
  private:

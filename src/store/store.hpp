@@ -173,4 +173,8 @@ class Store {
 // is refused with store_locked.
 Result<std::unique_ptr<Store>> open_store(std::string_view url);
 
+// For looking only: takes no ownership, writes nothing, and works while another process owns the store. What is read is the store as it
+// was when it was opened. `not_found` when there is none; memory: cannot be looked at from outside. append() and reopen() refuse.
+Result<std::unique_ptr<Store>> open_store_read_only(std::string_view url);
+
 }  // namespace reprise::store

@@ -5,14 +5,10 @@
 namespace reprise::text {
 namespace {
 
-// Far more than patterns over error messages need, and compiled within a millisecond.
-constexpr std::size_t expression_bytes_max = 1000;
-constexpr std::int64_t compiled_bytes_max = 64 * 1024;
-
 class Re2Pattern final : public MessagePattern {
  public:
-  explicit Re2Pattern(std::string_view expression)
-      : regex_{re2::StringPiece{expression.data(), expression.size()}, options()} {}
+  Re2Pattern(std::string_view expression, std::int64_t compiled_bytes_max)
+      : regex_{re2::StringPiece{expression.data(), expression.size()}, options(compiled_bytes_max)} {}
 
   bool ok() const { return regex_.ok(); }
   const std::string& problem() const { return regex_.error(); }
@@ -21,7 +17,7 @@ class Re2Pattern final : public MessagePattern {
   }
 
  private:
-  static RE2::Options options() {
+  static RE2::Options options(std::int64_t compiled_bytes_max) {
     RE2::Options options;
     options.set_log_errors(false);
     options.set_max_mem(compiled_bytes_max);
@@ -33,9 +29,11 @@ class Re2Pattern final : public MessagePattern {
 
 }  // namespace
 
-std::expected<std::shared_ptr<const MessagePattern>, std::string> compile_pattern(std::string_view expression) {
-  if (expression.size() > expression_bytes_max) return std::unexpected("it is longer than 1000 characters");
-  auto pattern = std::make_shared<const Re2Pattern>(expression);
+std::expected<std::shared_ptr<const MessagePattern>, std::string> compile_pattern(std::string_view expression,
+                                                                                  PatternLimits limits) {
+  if (expression.size() > limits.expression_bytes_max)
+    return std::unexpected("it is longer than " + std::to_string(limits.expression_bytes_max) + " characters");
+  auto pattern = std::make_shared<const Re2Pattern>(expression, limits.compiled_bytes_max);
   if (!pattern->ok()) return std::unexpected(pattern->problem());
   return pattern;
 }

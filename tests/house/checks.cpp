@@ -155,8 +155,9 @@ void check_lines(std::string_view source, Findings& findings) {
 bool is_standard_header(std::string_view path) { return path.find_first_of("/.") == std::string_view::npos; }
 
 bool is_system_header(std::string_view path) {
-  constexpr std::array<std::string_view, 4> plain{"cxxabi.h", "fcntl.h", "pthread.h", "unistd.h"};
-  return path.starts_with("sys/") || std::ranges::find(plain, path) != plain.end();
+  constexpr std::array<std::string_view, 7> plain{"cxxabi.h", "fcntl.h",  "poll.h",  "pthread.h",
+                                                  "sched.h",  "signal.h", "unistd.h"};
+  return path.starts_with("sys/") || path.starts_with("linux/") || std::ranges::find(plain, path) != plain.end();
 }
 
 bool is_test_library(std::string_view path) {

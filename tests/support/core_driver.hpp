@@ -174,7 +174,7 @@ class CoreDriver {
     while (core.due(now, timers_a_turn)) {
     }
     const auto prepares = std::exchange(core.effects().prepares, {});
-    for (const core::Prepare& prepare : prepares) core.prepared(prepare.run, prepare.step, list_items, now);
+    for (const core::Prepare& prepare : prepares) core.prepared(prepare.run, prepare.step, list_items, prepare.list.view(), now);
     const std::size_t running = core.counters().running;
     core.dispatch([&](std::uint32_t) { return capacity > running ? capacity - running : 0; }, 4096, now);
     for (core::Start& start : core.effects().starts) starts.push_back(start);
@@ -203,7 +203,7 @@ class CoreDriver {
     return taken;
   }
   bool fail(const AttemptId& id, const Failure& failure) {
-    const bool taken = core.failed(id, failure, now);
+    const bool taken = core.failed(id, failure, false, now);
     turn();
     return taken;
   }

@@ -1,10 +1,11 @@
 // HTTP requests over libcurl's multi interface: one thread, as many requests at a time as there are.
 //
-//   HttpClient client{{}};
+//   HttpClient client;
 //   client.start({.method = "POST", .url = "https://…", .body = "{}", .timeout = 30s}, [](HttpEnd&& end) { … });
 //
 // An answer with any status is an answer; what is none is told apart: name, connection, TLS, time, an answer that is cut off, not HTTP, or
-// too large. Redirects are not followed: a 3xx is an answer. Only http and https.
+// too large. Redirects are not followed: a 3xx is an answer. Only http and https. What is not idempotent (POST, PATCH) goes out once, even when
+// a connection that was kept open turns out to be dead.
 // Thread safety: start() and cancel() from any thread; callbacks come from the client's thread, must return quickly, and may call both.
 // Bounds: body_max bytes of an answer, 64 KiB of headers; the rest of a too large answer is not read.
 #pragma once
@@ -37,7 +38,7 @@ enum class HttpProblem : std::uint8_t {
   none,         // there is an answer
   bad_request,  // it could not even be sent: the URL, a header
   dns,
-  refused,  // connection refused
+  refused,  // connection refused, or no way to the host
   reset,    // closed or reset before the answer was complete
   tls,
   timed_out,

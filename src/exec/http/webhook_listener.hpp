@@ -9,6 +9,7 @@
 // Thread safety: the handler is called from the listener's thread, one call at a time. Bounds: 64 connections, headers 16 KiB.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -32,8 +33,9 @@ class WebhookListener {
  public:
   using Handler = std::function<WebhookAnswer(const WebhookCall&)>;
 
-  // Throws std::system_error when no port can be had. Port 0 = any.
-  explicit WebhookListener(Handler handler, std::uint16_t port = 0);
+  // Throws std::system_error when no port can be had. Port 0 = any. Patience is for one request, and for a connection that brings none.
+  explicit WebhookListener(Handler handler, std::uint16_t port = 0,
+                           std::chrono::milliseconds patience = std::chrono::seconds{10});
   WebhookListener(const WebhookListener&) = delete;
   WebhookListener& operator=(const WebhookListener&) = delete;
   ~WebhookListener();

@@ -8,6 +8,10 @@
 // the group gets SIGTERM, after `grace` SIGKILL; Done is called once, after the child has been reaped and its output read. Whatever is
 // left of the group when the child itself has exited is killed too. A small guardian process kills the groups that are still there should
 // this process die by SIGKILL, so that no child outlives its owner.
+// Not supported: commands that leave their group for a session of their own (daemons) are not followed.
+//
+// A script without #! is given to /bin/sh, as execvp() does. File names in a spec count from our directory, not from the command's.
+// The constructor makes SIGCHLD heeded if this process ignored it, and throws std::system_error when the system has no descriptors left.
 //
 // Thread safety: start(), cancel() and kill_all() from any thread; callbacks come from the runner's thread, must return quickly, and may
 // call start() and cancel(). Bounds: what is kept of the output; a child that writes without end costs memory for head and tail only.
@@ -32,14 +36,15 @@ struct ProcessSpec {
   std::string stdin_file = {};    // empty = /dev/null
   std::string log_file = {};      // both streams as they come, secrets masked; made with the first byte; empty = none
   std::string stdout_file = {};   // stdout, whole and unmasked, besides what is kept; empty = none
-  bool stderr_through = false;    // stderr also goes to ours, as it comes
-  Duration timeout{0};            // 0 = none
-  Duration stall_timeout{0};      // 0 = off. Output, and a change of progress_file, are signs of life
+  bool stderr_through =
+      false;  // stderr also goes to ours, as it comes, secrets masked; who does not read ours holds the command up
+  Duration timeout{0};        // 0 = none
+  Duration stall_timeout{0};  // 0 = off. Output, and a change of progress_file, are signs of life
   Duration grace = std::chrono::seconds{5};
   std::string progress_file = {};
   std::size_t keep_head = std::size_t{64} << 10U;  // of each stream
   std::size_t keep_tail = std::size_t{64} << 10U;
-  std::size_t stdout_max = 0;  // > 0: stdout is kept whole up to this instead (ProcessEnd::out_is_whole says whether)
+  std::size_t stdout_max = 0;  // > 0: stdout is kept whole up to this instead (out.is_whole() says whether)
   std::shared_ptr<const std::vector<std::string>> secrets = {};  // replaced by *** in log, out and err; may be nullptr
 };
 
@@ -47,14 +52,14 @@ struct ProcessSpec {
 struct CapturedText {
   std::string head;
   std::string tail;        // empty when nothing is missing
-  std::uint64_t size = 0;  // bytes that were written
+  std::uint64_t size = 0;  // bytes that were written, each secret counted as ***
 
   bool is_whole() const noexcept { return size == head.size(); }
   std::string text() const;  // with a line in the middle that says how much is missing
 };
 
 struct ProcessEnd {
-  int spawn_errno = 0;             // it never ran: ENOENT, EACCES …
+  int spawn_errno = 0;  // it never ran: ENOENT, EACCES … (ECHILD: it ran, but somebody else took its exit status)
   std::string spawn_problem = {};  // in words: `there is no command "fooo" in PATH`
   int exit_code = -1;              // it exited
   int signal = 0;                  // it was killed by this
@@ -65,7 +70,8 @@ struct ProcessEnd {
   CapturedText out;
   CapturedText err;
   Duration ran{0};
-  std::string log_problem = {};  // the log could not be written: why. The command is not disturbed by it
+  std::string log_problem =
+      {};  // the log (or stdout_file) could not be written: why. The command is not disturbed by it
 };
 
 struct ProcessRunnerSettings {

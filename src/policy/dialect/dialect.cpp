@@ -49,6 +49,11 @@ text::Value rule_list(const std::optional<FailureRules>& rules) {
 
 }  // namespace
 
+Policy dialect::read_policy_in(const text::Node& node, Dialect dialect, const NamedPolicies& names,
+                               text::Report& report) {
+  return entry_of(dialect).read(node, names, report);
+}
+
 std::string_view name_of(Dialect dialect) noexcept { return entry_of(dialect).name; }
 
 std::optional<Dialect> dialect_named(std::string_view name) noexcept {

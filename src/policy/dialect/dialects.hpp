@@ -36,6 +36,12 @@ text::Value write_wave(const Policy& policy, Losses& losses);
 text::Value write_argyll(const Policy& policy, Losses& losses);
 text::Value write_prodigy(const Policy& policy, Losses& losses);
 
+// Any of them, for documents that hold policies; only native ones may use names.
+Policy read_policy_in(const text::Node& node, Dialect dialect, const NamedPolicies& names, text::Report& report);
+
+// The entries of `classify:`.
+std::vector<ClassifyRule> read_classify_list(const text::Field& field, text::Report& report);
+
 // How a dialect names what a warning speaks of. A dotted name is a path into the document; "" = it has no such thing.
 struct Vocabulary {
   std::string_view max_attempts;

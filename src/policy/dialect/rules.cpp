@@ -115,6 +115,13 @@ void read_rule(const text::Node& node, text::Report& report, std::vector<Classif
 
 }  // namespace
 
+std::vector<ClassifyRule> dialect::read_classify_list(const text::Field& field, text::Report& report) {
+  std::vector<ClassifyRule> rules;
+  const auto items = text::read_list(field, "rules", report, rules_max);
+  for (const text::Node* item : items.value_or(std::vector<const text::Node*>{})) read_rule(*item, report, rules);
+  return rules;
+}
+
 std::expected<std::vector<ClassifyRule>, std::vector<Diagnostic>> read_classify_rules(std::string text,
                                                                                       std::string file) {
   const auto document = text::read_document(std::move(text), std::move(file));
@@ -132,8 +139,7 @@ std::expected<std::vector<ClassifyRule>, std::vector<Diagnostic>> read_classify_
     if (classify) list = classify->node;
   }
   if (!report.has_errors()) {
-    const auto items = text::read_list({"classify", list}, "rules", report, dialect::rules_max);
-    for (const text::Node* item : items.value_or(std::vector<const text::Node*>{})) read_rule(*item, report, rules);
+    rules = dialect::read_classify_list({"classify", list}, report);
   }
   if (report.has_errors()) return std::unexpected(report.take());
   return rules;

@@ -44,16 +44,18 @@ std::int64_t number_of(std::uint64_t number) {
 
 class Reader::Snapshot {
  public:
-  explicit Snapshot(Reader& reader) : reader_{reader}, begun_{reader.begin_.run()} {}
+  explicit Snapshot(Reader& reader)
+      : reader_{reader}, is_own_{!reader.holds_}, begun_{!is_own_ || reader.begin_.run()} {}
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
   ~Snapshot() {
-    if (begun_) (void)reader_.end_.run();
+    if (is_own_ && begun_) (void)reader_.end_.run();
   }
   bool failed() const noexcept { return !begun_; }
 
  private:
   Reader& reader_;
+  bool is_own_;
   bool begun_;
 };
 
@@ -104,6 +106,14 @@ Result<void> Reader::prepare() {
   for (const auto& [statement, sql] : statements) {
     if (!statement->prepare(connection_.get(), sql)) return failure();
   }
+  return {};
+}
+
+Result<void> Reader::hold() {
+  if (!begin_.run()) return failure();
+  holds_ = true;
+  // SQLite begins to see a commit with the first row that is read, not with BEGIN.
+  if (const auto seen = last_commit(); !seen) return std::unexpected{seen.error()};
   return {};
 }
 

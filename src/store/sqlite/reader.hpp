@@ -21,6 +21,9 @@ class Reader {
  public:
   static Result<std::unique_ptr<Reader>> open(const std::string& path, const std::string& vfs);
 
+  // From now on every call sees the same commit, until this reader is destroyed.
+  Result<void> hold();
+
   Result<std::uint64_t> meta(std::string_view name);
   Result<std::uint64_t> last_commit();
   Result<void> read_journal(const Store::FrameReader& reader);
@@ -45,6 +48,7 @@ class Reader {
   bool walk_due(DueWindow& window, Statement& select_run, Time before, DueCursor after, const Take& take);
 
   Connection connection_;
+  bool holds_ = false;  // one transaction around everything
   std::vector<DueCursor> list_;
 
   Statement begin_, end_, meta_, last_commit_, journal_, run_, due_run_, due_time_, inline_events_, history_, open_;

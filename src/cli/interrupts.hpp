@@ -1,0 +1,32 @@
+// SIGINT and SIGTERM as calls instead of the end of the program.
+//
+// Made before any other thread is, so that all of them leave these signals alone. Commands that are started get them back as usual.
+// Thread safety: the handler is called from a thread of its own, one call at a time.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+namespace reprise::cli {
+
+class Interrupts {
+ public:
+  using Handler = std::function<void(int signal)>;
+
+  Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+  ~Interrupts();
+
+  // Until handle(): waits until there is something to read (or its end), or a signal has come. Gives the signal, or 0.
+  int wait_to_read(int descriptor) const;
+
+  void handle(Handler handler);  // from now on; signals that came before are told at once
+
+ private:
+  int signals_ = -1;
+  int quit_ = -1;
+  std::thread thread_;
+};
+
+}  // namespace reprise::cli

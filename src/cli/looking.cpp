@@ -1,0 +1,172 @@
+#include "cli/looking.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "cli/io.hpp"
+#include "cli/store_option.hpp"
+#include "observe/words.hpp"
+#include "text/nearest.hpp"
+#include "text/utf8.hpp"
+
+namespace reprise::cli {
+namespace {
+
+std::unexpected<Error> failure(ErrorCode code, std::string message) {
+  return std::unexpected{Error{code, std::move(message)}};
+}
+
+std::size_t characters_in(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+bool is_safe_for_shells(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view{"-_./:@,+="}.find(c) != std::string_view::npos;
+  });
+}
+
+std::string shell_quoted(std::string_view text) {
+  if (is_safe_for_shells(text)) return std::string{text};
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return quoted + "'";
+}
+
+}  // namespace
+
+std::uint32_t Looked::first_step_items() const {
+  const bool was_given_items = view.steps.front().has_items && !view.plan->steps.front().for_each;
+  return was_given_items ? view.steps.front().items : 0;
+}
+
+observe::StepLookup Looked::printed_steps() const {
+  return [plan = view.plan, steps = view.steps](std::string_view name) -> observe::PrintedStep {
+    const auto found = std::ranges::find(steps, name, &runtime::StepView::name);
+    if (found == steps.end()) return {};
+    return {plan->steps[static_cast<std::size_t>(found - steps.begin())].policy.max_attempts, found->has_items};
+  };
+}
+
+std::expected<runtime::Snapshot, int> open_snapshot(const std::string& store) {
+  auto snapshot = runtime::Snapshot::open(store_url(store));
+  if (!snapshot) return std::unexpected{show_error(snapshot.error())};
+  return *std::move(snapshot);
+}
+
+std::expected<Looked, int> look_at(const RunOptions& options) {
+  auto snapshot = open_snapshot(options.store);
+  if (!snapshot) return std::unexpected{snapshot.error()};
+  const auto id = snapshot->resolve(options.run);
+  if (!id) return std::unexpected{show_error(id.error())};
+  auto view = snapshot->run(*id);
+  if (!view) return std::unexpected{show_error(view.error())};
+  if (!*view) return std::unexpected{show_error({ErrorCode::not_found, "there is no run " + to_string(*id)})};
+  return Looked{*std::move(snapshot), *id, **std::move(view)};
+}
+
+std::expected<WorkPlace, Error> parse_work_place(std::string_view text) {
+  const auto wrong = [&] {
+    return failure(ErrorCode::invalid,
+                   fmt::format("\"{}\" is neither STEP nor STEP[ITEM]: write fetch, or fetch[57] for "
+                               "item 57 (the first is 0)",
+                               text));
+  };
+  const std::size_t open = text.find('[');
+  if (text.empty() || open == 0) return wrong();
+  if (open == std::string_view::npos) return WorkPlace{std::string{text}, {}};
+  std::uint32_t item = 0;
+  const std::string_view digits = text.substr(open + 1, text.size() - open - 2);
+  const auto [end, mistake] = std::from_chars(digits.data(), digits.data() + digits.size(), item);
+  if (!text.ends_with(']') || digits.empty() || mistake != std::errc{} || end != digits.data() + digits.size())
+    return wrong();
+  return WorkPlace{std::string{text.substr(0, open)}, item};
+}
+
+std::expected<std::optional<FoundPlace>, Error> find_place(const Looked& looked, const std::string& place) {
+  if (place.empty()) return std::nullopt;
+  const auto wanted = parse_work_place(place);
+  if (!wanted) return std::unexpected{wanted.error()};
+  const auto& steps = looked.view.steps;
+  const auto found = std::ranges::find(steps, wanted->step, &runtime::StepView::name);
+  if (found == steps.end()) {
+    std::vector<std::string_view> names;
+    for (const runtime::StepView& step : steps) names.push_back(step.name);
+    const std::string_view close = text::nearest(wanted->step, names);
+    return failure(ErrorCode::not_found,
+                   fmt::format("the run has no step {}{}", wanted->step,
+                               close.empty() ? fmt::format("; its steps are {}", text::join_words(names, "and"))
+                                             : fmt::format("; did you mean {}?", close)));
+  }
+  if (wanted->item && *wanted->item >= found->items) {
+    return failure(ErrorCode::not_found, fmt::format("step {} has no item {}: it has {}, counted from 0", wanted->step,
+                                                     *wanted->item, found->items));
+  }
+  return FoundPlace{static_cast<std::size_t>(found - steps.begin()), wanted->item};
+}
+
+std::string quoted_place(std::string_view step, std::uint32_t item, bool has_items) {
+  return shell_quoted(observe::work_name(step, item, has_items));
+}
+
+std::string suggested(const std::string& store, std::string_view command, const RunId& run,
+                      std::string_view arguments) {
+  return fmt::format("reprise {} {}{}{}{}", command, to_string(run), arguments.empty() ? "" : " ", arguments,
+                     store.empty() ? "" : " --store " + shell_quoted(store));
+}
+
+std::string columns(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t at = 0; at < row.size(); ++at) widths[at] = std::max(widths[at], characters_in(row[at]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t at = 0; at < row.size(); ++at)
+      line += row[at] + std::string(widths[at] - characters_in(row[at]) + 2, ' ');
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string preview(std::string_view bytes, std::size_t characters_max) {
+  const std::string safe = text::safe_to_show(bytes.substr(0, characters_max * 4));
+  std::size_t at = 0;
+  std::size_t characters = 0;
+  for (; at < safe.size() && characters < characters_max; ++characters)
+    at += std::max<std::size_t>(1, text::first_character(std::string_view{safe}.substr(at)).bytes);
+  const bool is_whole = at >= safe.size() && bytes.size() <= characters_max * 4;
+  return safe.substr(0, at) + (is_whole ? "" : fmt::format("… ({} bytes)", bytes.size()));
+}
+
+text::Value whole(std::uint64_t number) { return text::Value::Number{std::to_string(number)}; }
+text::Value word(std::string_view name) { return text::Value{std::string{name}}; }
+
+text::Value failure_value(const Failure& failure) {
+  text::Value value = text::Value::map();
+  if (!failure.type.empty()) value.set("type", failure.type);
+  if (!failure.message.empty()) value.set("message", failure.message);
+  if (failure.failure_class) value.set("class", word(name_of(*failure.failure_class)));
+  if (failure.kind != FailureKind::none) value.set("kind", word(name_of(failure.kind)));
+  if (failure.exit_code) value.set("exit_code", std::int64_t{*failure.exit_code});
+  if (failure.http_status) value.set("http_status", std::int64_t{*failure.http_status});
+  if (failure.signal) {
+    const std::string_view name = signal_name(*failure.signal);
+    value.set("signal", name.empty() ? text::Value{std::int64_t{*failure.signal}} : word(name));
+  }
+  if (failure.retry_after) value.set("retry_after_ms", text::milliseconds(*failure.retry_after));
+  if (failure.permanent) value.set("permanent", *failure.permanent);
+  if (!failure.details.empty()) value.set("details", failure.details);
+  return value;
+}
+
+void print_json(const text::Value& value) { print(text::to_json(value) + "\n"); }
+
+}  // namespace reprise::cli

@@ -1,0 +1,153 @@
+// The commands that change what becomes of a run: resume, retry, cancel, pause, signal, wait, rm, and dead letters.
+//
+// While another process owns the store it is asked to do it; otherwise it is done here.
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/io.hpp"
+#include "cli/looking.hpp"
+#include "cli/run_commands.hpp"
+#include "cli/store_option.hpp"
+#include "cli/watching.hpp"
+#include "exec/log_path.hpp"
+#include "runtime/control.hpp"
+#include "runtime/engine_access.hpp"
+#include "runtime/snapshot.hpp"
+
+namespace reprise::cli {
+namespace {
+
+constexpr Duration look_again = std::chrono::milliseconds{200};
+
+struct Known {
+  RunId id;
+  runtime::RunView view;
+};
+
+std::expected<Known, int> known_run(const std::string& store, const std::string& name) {
+  auto looked = look_at({.store = store, .run = name});
+  if (!looked) return std::unexpected{looked.error()};
+  return Known{looked->id, std::move(looked->view)};
+}
+
+int done_or_error(const std::expected<void, Error>& answer) { return answer ? exit_done : show_error(answer.error()); }
+
+// Asks the owner of the store, or becomes it for a moment.
+int operate(const OperateOptions& options, std::string_view operation,
+            const std::function<std::expected<void, Error>(Engine&, const RunId&)>& here) {
+  const auto run = resolve_run(options.store, options.run);
+  if (!run) return run.error();
+  const std::string url = store_url(options.store);
+  const runtime::ControlRequest request{std::string{operation}, to_string(*run), options.text, options.payload};
+  if (const auto answer = runtime::ask_owner(store_path(url), request)) return done_or_error(*answer);
+  auto engine = Engine::open({.store = url, .threads = 1});
+  if (!engine) return show_error(engine.error());
+  return done_or_error(here(*engine, *run));
+}
+
+std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) {
+  runtime::WorkChoice choice{.step = options.step};
+  if (!options.item) return choice;
+  if (options.step.empty()) return std::unexpected{usage_error("--item needs --step: which step's item?")};
+  choice.item = static_cast<std::uint32_t>(*options.item);
+  return choice;
+}
+
+}  // namespace
+
+int resume(const ResumeOptions& options) {
+  const auto known = known_run(options.watch.store, options.run);
+  if (!known) return known.error();
+  const RunStatus status = known->view.info.status;
+  if (status == RunStatus::succeeded) {
+    print_error(fmt::format("run {} has succeeded: there is nothing to resume\n", to_string(known->id)));
+    return exit_done;
+  }
+  if (status == RunStatus::failed) {
+    print_error(fmt::format("run {} has failed for good; to try again what failed: {}\n", to_string(known->id),
+                            suggested(options.watch.store, "retry", known->id)));
+    return exit_failed;
+  }
+  const runtime::ControlRequest request{"resume", to_string(known->id), {}, {}};
+  if (const auto answer = runtime::ask_owner(store_path(store_url(options.watch.store)), request))
+    return done_or_error(*answer);
+  auto session = RunSession::open(options.watch);
+  if (!session) return session.error();
+  if (auto going = (*session)->host().go_on(known->id); !going) return show_error(going.error());
+  return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
+}
+
+int retry(const ResumeOptions& options) {
+  const auto known = known_run(options.watch.store, options.run);
+  if (!known) return known.error();
+  const auto choice = choice_of(options);
+  if (!choice) return choice.error();
+  auto session = RunSession::open(options.watch);
+  if (!session) return session.error();
+  runtime::FlowHost& host = (*session)->host();
+  host.allow(known->id);
+  if (auto again = runtime::EngineAccess::retry_failed(host.engine(), known->id, *choice); !again)
+    return show_error(again.error());
+  return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
+}
+
+int cancel(const OperateOptions& options) {
+  return operate(options, "cancel", [&](Engine& engine, const RunId& run) { return engine.cancel(run, options.text); });
+}
+
+int pause(const OperateOptions& options) {
+  return operate(options, "pause", [](Engine& engine, const RunId& run) { return engine.pause(run); });
+}
+
+int signal_run(const OperateOptions& options) {
+  return operate(options, "signal",
+                 [&](Engine& engine, const RunId& run) { return engine.signal(run, options.text, options.payload); });
+}
+
+int wait_for(const OperateOptions& options) {
+  const auto run = resolve_run(options.store, options.run);
+  if (!run) return run.error();
+  const std::string path = store_path(store_url(options.store));
+  while (true) {
+    auto snapshot = open_snapshot(options.store);
+    if (!snapshot) return snapshot.error();
+    const auto view = snapshot->run(*run);
+    if (!view) return show_error(view.error());
+    if (!*view) return show_error({ErrorCode::not_found, "the run is gone"});
+    const RunOutcome& outcome = (*view)->outcome;
+    if (!is_open((*view)->info.status)) return exit_code_of(RunSession::End{outcome, 0});
+    if (!runtime::ask_owner(path, {"ping", {}, {}, {}})) {
+      print_error(fmt::format("nobody is working on run {}; go on with: {}\n", to_string(*run),
+                              suggested(options.store, "resume", *run)));
+      return exit_failed;
+    }
+    system_env().wait_until(system_env().now() + look_again, {});
+  }
+}
+
+int remove_run(const OperateOptions& options) {
+  const auto run = resolve_run(options.store, options.run);
+  if (!run) return run.error();
+  const std::string url = store_url(options.store);
+  auto engine = Engine::open({.store = url, .threads = 1});
+  if (!engine) return show_error(engine.error());
+  if (auto removed = engine->remove(*run); !removed) return show_error(removed.error());
+  std::error_code problem;
+  std::filesystem::remove_all(exec::log_folder(store_folder(url), *run), problem);
+  if (problem) print_error("reprise: the run is forgotten, its logs could not be removed: " + problem.message() + "\n");
+  return exit_done;
+}
+
+int dead_letters_drop(const OperateOptions& options) {
+  const auto run = resolve_run(options.store, options.run);
+  if (!run) return run.error();
+  const auto place = parse_work_place(options.text);
+  if (!place) return show_error(place.error());
+  auto engine = Engine::open({.store = store_url(options.store), .threads = 1});
+  if (!engine) return show_error(engine.error());
+  return done_or_error(runtime::EngineAccess::drop(*engine, *run, {.step = place->step, .item = place->item}));
+}
+
+}  // namespace reprise::cli

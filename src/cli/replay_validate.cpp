@@ -1,0 +1,104 @@
+// reprise replay --validate: runs the same document with the same parameters once more, in memory, and reports every difference.
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/io.hpp"
+#include "cli/looking.hpp"
+#include "cli/run_commands.hpp"
+#include "cli/store_option.hpp"
+#include "cli/watching.hpp"
+#include "exec/document/program.hpp"
+#include "runtime/flow_plan.hpp"
+
+namespace reprise::cli {
+namespace {
+
+// How one work item ended.
+struct ItemEnd {
+  std::string status = "not begun";
+  std::uint64_t attempts = 0;
+  std::string output;  // or its hash
+  std::string error;
+
+  bool operator==(const ItemEnd&) const = default;
+};
+using Ends = std::map<std::pair<std::string, std::uint32_t>, ItemEnd>;
+
+void add(Ends& ends, const Event& event) {
+  if (event.step.empty()) return;
+  ItemEnd& end = ends[{event.step, event.item}];
+  switch (event.type) {
+    case EventType::completed:
+      end = {"succeeded", event.total_attempts, event.output, {}};
+      break;
+    case EventType::failed:
+      if (!event.will_retry) end = {"failed", event.total_attempts, {}, event.failure ? event.failure->message : ""};
+      break;
+    case EventType::skipped:
+    case EventType::unreachable:
+      end.status = name_of(event.type);
+      break;
+    default:
+      break;
+  }
+}
+
+std::string words(const ItemEnd& end) {
+  std::string text = end.status;
+  if (end.attempts > 0) text += fmt::format(" after {} attempt{}", end.attempts, end.attempts == 1 ? "" : "s");
+  if (!end.error.empty()) text += ": " + preview(end.error, 80);
+  if (end.status == "succeeded")
+    text += ", output " + (end.output.empty() ? "empty" : "\"" + preview(end.output, 60) + "\"");
+  return text;
+}
+
+int compare(const Ends& before, const Ends& now) {
+  std::size_t differences = 0;
+  const auto tell = [&](const Ends::key_type& place, const ItemEnd& then, const ItemEnd& again) {
+    ++differences;
+    print(fmt::format("{}[{}]: was {}; is {}\n", place.first, place.second, words(then), words(again)));
+  };
+  for (const auto& [place, end] : before) {
+    const auto found = now.find(place);
+    if (found == now.end() || found->second != end) tell(place, end, found == now.end() ? ItemEnd{} : found->second);
+  }
+  for (const auto& [place, end] : now) {
+    if (!before.contains(place)) tell(place, {}, end);
+  }
+  print(differences == 0 ? "no difference\n" : fmt::format("{} differences\n", differences));
+  return differences == 0 ? exit_done : exit_failed;
+}
+
+}  // namespace
+
+int validate_replay(const RunOptions& options) {
+  auto looked = look_at(options);
+  if (!looked) return looked.error();
+  auto input = exec::decode_run_input(looked->view.input);
+  if (!input) return usage_error("this run cannot be run again here: " + input.error());
+  Ends before;
+  const auto read = looked->snapshot.each_event(looked->id, [&](const Event& event) {
+    add(before, event);
+    return true;
+  });
+  if (!read) return show_error(read.error());
+
+  auto session = RunSession::open({.store = "memory:", .progress = ProgressMode::plain, .only_trouble = true});
+  if (!session) return session.error();
+  const auto run = (*session)->host().submit(*input);
+  if (!run) return show_error(run.error());
+  const auto program = exec::load_program(*input);
+  const auto end = (*session)->follow(*run, std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow)));
+  if (!end) return end.error();
+  if (end->signal != 0) return exit_code_of(*end);
+  const auto events = (*session)->host().engine().events(*run);
+  if (!events) return show_error(events.error());
+  Ends now;
+  for (const Event& event : *events) add(now, event);
+  return compare(before, now);
+}
+
+}  // namespace reprise::cli

@@ -1,0 +1,34 @@
+// The commands that run work or change what becomes of it, as part of the command line.
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/look_app.hpp"
+#include "cli/run_commands.hpp"
+
+namespace reprise::cli {
+
+// Everything these commands need, alive as long as the parser refers to it.
+struct RunAppOptions {
+  RunFlowOptions run;
+  ExecOptions exec;
+  ResumeOptions resume;
+  ResumeOptions retry;
+  ResumeOptions retry_letter;
+  OperateOptions cancel;
+  OperateOptions pause;
+  OperateOptions signal;
+  OperateOptions wait;
+  OperateOptions remove;
+  OperateOptions drop_letter;
+  ValidateOptions validate;
+  bool validate_replay = false;
+};
+
+// Adds run, exec, resume, retry, cancel, pause, signal, wait, rm and validate; and to the commands that look, which are there already, what
+// they can do besides: replay --validate, dead-letters retry and drop.
+void add_run_commands(CLI::App& app, RunAppOptions& options, const LookOptions& look, std::function<int()>& chosen);
+
+}  // namespace reprise::cli

@@ -1,0 +1,110 @@
+// reprise run: a flow from its document to its end, or (with --dry-run) only what would happen.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <boost/json/object.hpp>
+#include <reprise/dialect.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/flow_words.hpp"
+#include "cli/io.hpp"
+#include "cli/run_commands.hpp"
+#include "cli/store_option.hpp"
+#include "cli/watching.hpp"
+#include "exec/document/program.hpp"
+#include "flow/reader.hpp"
+#include "runtime/flow_plan.hpp"
+
+namespace reprise::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::expected<flow::Json, int> given_input(const std::string& option) {
+  if (option.empty()) return flow::Json(boost::json::object{});
+  std::string text = option;
+  if (option.starts_with('@')) {
+    auto file = read_input(option.substr(1));
+    if (!file) return std::unexpected{file.error()};
+    text = std::move(file->text);
+  }
+  auto value = flow::parse_json(text);
+  if (!value) return std::unexpected{usage_error("--input is not JSON: " + value.error())};
+  if (!value->is_object()) return std::unexpected{usage_error("--input must be a JSON object: {\"name\": value, …}")};
+  return *std::move(value);
+}
+
+std::expected<flow::Json, int> given_params(const RunFlowOptions& options, const flow::Flow& flow) {
+  auto params = given_input(options.input);
+  if (!params) return params;
+  for (const std::string& setting : options.set) {
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return std::unexpected{usage_error(fmt::format("--set expects key=value, found {}", setting))};
+    const std::string key = setting.substr(0, equals);
+    auto value = flow::param_from_text(flow, key, setting.substr(equals + 1));
+    if (!value) return std::unexpected{usage_error(value.error())};
+    params->get_object()[key] = *std::move(value);
+  }
+  if (auto bound = flow::bind_params(flow, *params); !bound) {
+    std::string all;
+    for (const std::string& mistake : bound.error()) all += (all.empty() ? "" : "\nreprise: ") + mistake;
+    return std::unexpected{usage_error(all)};
+  }
+  return params;
+}
+
+std::string folder_of(const std::string& file) {
+  std::error_code problem;
+  const fs::path folder = file == "-" ? fs::current_path(problem) : fs::absolute(file, problem).parent_path();
+  return folder.lexically_normal().string();
+}
+
+int refuse_calls(const flow::Flow& flow, const std::string& name) {
+  for (const flow::Step& step : flow.steps) {
+    if (step.verb != flow::Verb::call) continue;
+    print_error(fmt::format(
+        "{}:{}:{}: error: `call: {}` names a C++ handler; only a program that embeds the engine has those\n", name,
+        step.place.line, step.place.column, step.call));
+    return exit_invalid;
+  }
+  return exit_done;
+}
+
+}  // namespace
+
+int run_flow(const RunFlowOptions& options) {
+  const auto file = read_input(options.file);
+  if (!file) return file.error();
+  const auto read = flow::read_flow(file->text, file->name);
+  if (!read) {
+    print_error(render(read.error()));
+    return exit_invalid;
+  }
+  if (options.watch.progress != ProgressMode::quiet) print_error(render(read->warnings));
+  const flow::Flow& flow = read->flow;
+  auto params = given_params(options, flow);
+  if (!params) return params.error();
+  if (options.dry_run) {
+    print(options.watch.json ? plan_json(flow) : plan_in_words(flow));
+    return exit_done;
+  }
+  if (const int refused = refuse_calls(flow, file->name); refused != exit_done) return refused;
+  exec::RunInput input;
+  input.file = file->name;
+  input.text = file->text;
+  input.directory = folder_of(options.file);
+  input.params = *std::move(params);
+  if (const auto program = exec::load_program(input); !program) return usage_error(program.error());
+
+  auto session = RunSession::open(options.watch);
+  if (!session) return session.error();
+  const auto run = (*session)->host().submit(input, options.id);
+  if (!run) return show_error(run.error());
+  if (auto going = (*session)->host().go_on(*run); !going) return show_error(going.error());
+  return (*session)->follow_and_report(*run, std::make_shared<const core::Plan>(runtime::plan_of(flow)));
+}
+
+}  // namespace reprise::cli

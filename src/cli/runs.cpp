@@ -1,0 +1,61 @@
+// reprise runs: which runs there are, newest first.
+#include <fmt/format.h>
+
+#include "cli/io.hpp"
+#include "cli/look_commands.hpp"
+#include "cli/looking.hpp"
+#include "cli/store_option.hpp"
+#include "env/wall_clock.hpp"
+#include "observe/words.hpp"
+#include "text/duration.hpp"
+
+namespace reprise::cli {
+namespace {
+
+text::Value json_of(const RunInfo& run) {
+  text::Value value = text::Value::map();
+  value.set("run", to_string(run.id));
+  value.set("flow", run.name);
+  value.set("status", word(name_of(run.status)));
+  value.set("created", observe::date_and_time(run.created));
+  if (run.ended) {
+    value.set("ended", observe::date_and_time(*run.ended));
+    value.set("duration_ms", text::milliseconds(std::max(*run.ended - run.created, Duration{0})));
+  }
+  if (!run.key.empty()) value.set("key", run.key);
+  return value;
+}
+
+void print_table(const std::vector<RunInfo>& runs, WallTime now) {
+  std::vector<std::vector<std::string>> rows{{"RUN", "STATUS", "FLOW", "CREATED", "TOOK", "KEY"}};
+  for (const RunInfo& run : runs) {
+    const Duration took = std::max(run.ended.value_or(now) - run.created, Duration{0});
+    rows.push_back({to_string(run.id), std::string{name_of(run.status)}, preview(run.name, 60),
+                    observe::date_and_time(std::chrono::floor<std::chrono::seconds>(run.created)),
+                    text::rough_duration(took) + (run.ended ? "" : " so far"), preview(run.key, 60)});
+  }
+  print(columns(rows));
+}
+
+}  // namespace
+
+int runs(const RunsOptions& options) {
+  auto snapshot = open_snapshot(options.store);
+  if (!snapshot) return snapshot.error();
+  const WallTime now = wall_clock_now_exactly();
+  RunQuery query{.status = options.status, .name = options.flow, .limit = options.limit};
+  if (options.since) query.created_from = now - *options.since;
+  const auto page = snapshot->find(query);
+  if (!page) return show_error(page.error());
+  if (options.json) {
+    for (const RunInfo& run : page->runs) print_json(json_of(run));
+  } else if (page->runs.empty()) {
+    print_error("No run matches.\n");
+  } else {
+    print_table(page->runs, now);
+  }
+  if (!page->cursor.empty()) print_error(fmt::format("These are the newest {}; --limit shows more.\n", options.limit));
+  return exit_done;
+}
+
+}  // namespace reprise::cli

@@ -1,0 +1,57 @@
+#include "cli/store_option.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cli/io.hpp"
+
+namespace reprise::cli {
+
+std::string store_url(const std::string& option) {
+  if (!option.empty()) return option;
+  const char* const setting = std::getenv("REPRISE_STORE");
+  return setting != nullptr && *setting != '\0' ? std::string{setting} : std::string{default_store};
+}
+
+std::string store_path(std::string_view url) {
+  constexpr std::string_view sqlite = "sqlite:";
+  if (url.starts_with(sqlite)) return std::string{url.substr(sqlite.size())};
+  const std::size_t colon = url.find(':');
+  const bool is_url = colon != std::string_view::npos && url.substr(0, colon).find('/') == std::string_view::npos;
+  return is_url ? "" : std::string{url};
+}
+
+std::string store_folder(std::string_view url) {
+  const std::string folder = std::filesystem::path{store_path(url)}.parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+int exit_code_of(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::not_found:
+      return 4;
+    case ErrorCode::store_locked:
+    case ErrorCode::store_newer:
+    case ErrorCode::store_damaged:
+    case ErrorCode::store_read_only:
+    case ErrorCode::store_full:
+    case ErrorCode::store_unavailable:
+      return 5;
+    case ErrorCode::timed_out:
+      return 124;
+    case ErrorCode::invalid:
+    case ErrorCode::full:
+    case ErrorCode::stopped:
+      return exit_usage;
+  }
+  return exit_usage;
+}
+
+int show_error(const Error& error) {
+  print_error(fmt::format("reprise: {}\n", error.message));
+  return exit_code_of(error.code);
+}
+
+}  // namespace reprise::cli

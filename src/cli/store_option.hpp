@@ -1,0 +1,27 @@
+// Which store a command works with, and how an error of the engine ends a command. Thread safety: none needed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <reprise/error.hpp>
+
+namespace reprise::cli {
+
+inline constexpr std::string_view default_store = "sqlite:.reprise/reprise.db";
+
+// --store, else REPRISE_STORE, else the default.
+std::string store_url(const std::string& option);
+
+// The file of a sqlite: URL or of a path alone; empty for every other kind of store.
+std::string store_path(std::string_view url);
+// The folder it stands in, "." for the working directory: logs are kept beside the store.
+std::string store_folder(std::string_view url);
+
+// The contract's exit codes: 4 no such run, step or item; 5 trouble with the store; 124 a deadline passed; 2 everything else.
+int exit_code_of(ErrorCode code) noexcept;
+
+// "reprise: …" on standard error; gives the exit code.
+int show_error(const Error& error);
+
+}  // namespace reprise::cli

@@ -1,0 +1,207 @@
+#include "exec/document/attempt_run.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include <boost/json/object.hpp>
+
+#include "core/plan.hpp"
+#include "exec/log_path.hpp"
+
+namespace reprise::exec {
+namespace {
+
+constexpr std::uint32_t sub_flow_depth_max = 16;
+
+// Like $(…): the line ends at the end do not belong to a result.
+std::string without_line_ends(std::string text) {
+  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  return text;
+}
+
+std::string_view word_for(bool is_fix) { return is_fix ? "fix: " : "require: "; }
+
+}  // namespace
+
+AttemptRun::AttemptRun(Services& services, std::shared_ptr<StepScope> scope, const flow::Step& step, const Job& job,
+                       Done done)
+    : services_{services}, scope_{std::move(scope)}, step_{step}, done_{std::move(done)}, timeout_{job.timeout} {
+  const ScopeFacts& facts = scope_->facts();
+  idempotency_key_ = to_string(facts.run) + "/" + step.id + "/" + std::to_string(facts.index);
+  if (!services.settings.store_folder.empty())
+    log_file_ = log_path(services.settings.store_folder, facts.run, step.id, facts.index, facts.attempt);
+  if (job.deadline != 0) {
+    const Duration left{std::max<std::int64_t>(job.deadline - wall_clock_now_exactly().time_since_epoch().count(), 1)};
+    if (timeout_ == Duration{0} || left < timeout_) timeout_ = left;
+  }
+  if (timeout_ > Duration{0} && timeout_ < Env::TimePoint::max() - services.env.now())
+    ends_ = services.env.now() + timeout_;
+}
+
+Judge AttemptRun::judge() const { return {scope_->facts().program->flow, step_, timeout_}; }
+
+void AttemptRun::plan() {
+  const ScopeFacts& facts = scope_->facts();
+  const JobContext& context = *facts.context;
+  if (context.stage == core::stage::fallback && step_.fallback) {
+    todo_.push_back({Part::main, &step_.fallback->command});
+    return;
+  }
+  if (context.stage == core::stage::failure_handler && step_.on_failure_command) {
+    todo_.push_back({Part::main, &*step_.on_failure_command});
+    return;
+  }
+  // A step with one item is asked before it begins (preparation_run); here each item of many is.
+  if (facts.attempt == 1 && step_.require && step_.for_each) todo_.push_back({Part::require, &*step_.require});
+  const bool tests_failed = facts.attempt > 1 && context.last_failure.failure_class == FailureClass::test_failure;
+  if (tests_failed && step_.fix) todo_.push_back({Part::fix, &*step_.fix});
+  for (const flow::Command& command : step_.commands) todo_.push_back({Part::main, &command});
+  if (step_.check) todo_.push_back({Part::check, &*step_.check});
+}
+
+void AttemptRun::start() {
+  if (is_canceled_) return finish(std::unexpected{judge().canceled()});
+  plan();
+  if (step_.verb == flow::Verb::flow && scope_->facts().context->stage == core::stage::main) return start_sub_flow();
+  next();
+}
+
+void AttemptRun::cancel() {
+  is_canceled_ = true;
+  if (current_ != nullptr) current_->cancel();
+  if (!sub_flow_.empty()) services_.settings.sub_flows->cancel(sub_flow_);
+}
+
+void AttemptRun::finish(Judged result, bool precondition) {
+  if (std::exchange(is_done_, true)) return;
+  current_.reset();
+  const Done done = std::move(done_);
+  done({std::move(result), precondition});
+}
+
+CommandSetting AttemptRun::setting(Part part) const {
+  const RunInput& input = scope_->facts().program->input;
+  CommandSetting setting{.step = step_, .idempotency_key = idempotency_key_};
+  setting.log_file = log_file_;
+  setting.ends = ends_;
+  setting.timeout = timeout_;
+  setting.stdin_file = input.stdin_file;
+  if (part != Part::main) return setting;
+  setting.whole_output = step_.output != flow::OutputForm::text;
+  if (input.is_exec() && !services_.settings.store_folder.empty()) setting.stdout_file = exec_stdout_file(log_file_);
+  return setting;
+}
+
+void AttemptRun::next() {
+  if (is_canceled_) return finish(std::unexpected{judge().canceled()});
+  if (todo_.empty()) return finish(std::move(output_));
+  const Todo todo = todo_.front();
+  todo_.pop_front();
+  run(todo);
+}
+
+void AttemptRun::run(const Todo& todo) {
+  current_ = std::make_shared<CommandRun>(
+      services_, scope_, *todo.command, setting(todo.part),
+      [self = shared_from_this(), todo](Judged result) { self->ended(todo, std::move(result)); });
+  current_->start();
+}
+
+void AttemptRun::ended(const Todo& todo, Judged result) {
+  const bool was_canceled = !result && result.error().failure_class == FailureClass::canceled;
+  if (was_canceled) return finish(std::move(result));
+  switch (todo.part) {
+    case Part::require:
+    case Part::fix:
+      if (result) return next();
+      result.error().message = std::string{word_for(todo.part == Part::fix)} + result.error().message;
+      return finish(std::move(result), todo.part == Part::require);
+    case Part::repair:
+      if (result) return next();
+      to_repair_->details += "\non_failure: " + result.error().message;
+      return finish(std::unexpected{*std::move(to_repair_)});
+    case Part::check:
+      if (result) return next();
+      result.error().message = "check: " + result.error().message;
+      result.error().failure_class = FailureClass::contract_failure;
+      return finish(std::move(result));
+    case Part::main:
+      break;
+  }
+  if (result) return main_succeeded(*std::move(result));
+  if (todo.command->on_failure == nullptr) return finish(std::move(result));
+  to_repair_ = std::move(result).error();
+  scope_->set_failure_to_repair(*to_repair_);
+  run({Part::repair, todo.command->on_failure.get()});
+}
+
+void AttemptRun::main_succeeded(std::string output) {
+  const bool is_last = todo_.empty() || todo_.front().part != Part::main;
+  if (is_last) {
+    output_ = without_line_ends(std::move(output));
+    if (auto fits = judge().form(output_); !fits) return finish(std::unexpected{std::move(fits).error()});
+    const std::string& directory = scope_->facts().program->input.directory;
+    if (auto fits = judge().schema(output_, step_.check_schema, directory); !fits)
+      return finish(std::unexpected{std::move(fits).error()});
+  }
+  next();
+}
+
+// ---- flows inside of flows ----------------------------------------
+
+void AttemptRun::start_sub_flow() {
+  const Program& program = *scope_->facts().program;
+  if (services_.settings.sub_flows == nullptr)
+    return finish(std::unexpected{judge().invalid("flows inside of flows cannot run here")});
+  if (program.input.depth >= sub_flow_depth_max)
+    return finish(std::unexpected{judge().invalid("flows call each other more than 16 levels deep")});
+  auto file = step_.flow.file.render(*scope_, flow::Quoting::none);
+  if (!file) return finish(std::unexpected{judge().invalid(file.error())});
+  RunInput input;
+  input.file = file->starts_with('/') ? *file : program.input.directory + "/" + *file;
+  std::ifstream stream{input.file, std::ios::binary};
+  std::ostringstream content;
+  content << stream.rdbuf();
+  if (!stream) return finish(std::unexpected{judge().invalid("cannot read the flow " + input.file)});
+  input.text = content.str();
+  input.directory = input.file.substr(0, input.file.rfind('/'));
+  input.depth = program.input.depth + 1;
+  boost::json::object params;
+  for (const auto& [name, value] : step_.flow.params) {
+    auto made = evaluate(value, *scope_);
+    if (!made) return finish(std::unexpected{judge().invalid(name + ": " + made.error())});
+    params[name] = *std::move(made);
+  }
+  input.params = std::move(params);
+  sub_flow_ = idempotency_key_;
+  if (ends_) {
+    services_.conductor.post_at(*ends_, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self == nullptr || self->is_done_) return;
+      self->services_.settings.sub_flows->cancel(self->sub_flow_);
+      self->finish(std::unexpected{self->judge().timed_out("timed out")});
+    });
+  }
+  services_.settings.sub_flows->start(
+      sub_flow_, std::move(input), [self = shared_from_this()](std::expected<RunOutcome, Error> outcome) {
+        self->services_.conductor.post([self, outcome = std::move(outcome)]() mutable {
+          if (!outcome) return self->finish(std::unexpected{self->judge().invalid(outcome.error().message)});
+          if (outcome->status == RunStatus::succeeded) return self->main_succeeded(std::move(outcome->output));
+          if (outcome->status == RunStatus::canceled || self->is_canceled_)
+            return self->finish(std::unexpected{self->judge().canceled()});
+          Failure failure = std::move(outcome->failure);
+          failure.message = "the flow failed: " + failure.message;
+          self->finish(std::unexpected{std::move(failure)});
+        });
+      });
+}
+
+std::string exec_stdout_file(std::string_view log_file) {
+  std::string file{log_file};
+  if (file.ends_with(".log")) file.resize(file.size() - 4);
+  return file + ".stdout";
+}
+
+}  // namespace reprise::exec

@@ -1,0 +1,68 @@
+// One attempt of a step's item: what must be repaired first, the commands in order, then the postconditions.
+//
+// Thread safety: the conductor's thread only.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "exec/document/command_run.hpp"
+
+namespace reprise::exec {
+
+struct AttemptResult {
+  Judged result;
+  bool precondition = false;
+};
+
+// Where `exec` finds what the successful attempt wrote to its standard output, whole.
+std::string exec_stdout_file(std::string_view log_file);
+
+class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
+ public:
+  using Done = std::function<void(AttemptResult)>;
+
+  // `scope` belongs to this attempt alone; `step` to its program.
+  AttemptRun(Services& services, std::shared_ptr<StepScope> scope, const flow::Step& step, const Job& job, Done done);
+
+  void start();
+  void cancel();
+
+ private:
+  enum class Part : std::uint8_t { require, fix, main, repair, check };
+  struct Todo {
+    Part part;
+    const flow::Command* command;
+  };
+
+  void plan();
+  void next();
+  void run(const Todo& todo);
+  void ended(const Todo& todo, Judged result);
+  void main_succeeded(std::string output);
+  void start_sub_flow();
+  void finish(Judged result, bool precondition = false);
+  CommandSetting setting(Part part) const;
+  Judge judge() const;
+
+  Services& services_;
+  std::shared_ptr<StepScope> scope_;
+  const flow::Step& step_;
+  Done done_;
+  Duration timeout_{0};
+  std::optional<Env::TimePoint> ends_;
+  std::string idempotency_key_;
+  std::string log_file_;
+  std::deque<Todo> todo_;
+  std::shared_ptr<CommandRun> current_;
+  std::optional<Failure> to_repair_;  // the failure that a command's own on_failure is working on
+  std::string output_;
+  std::string sub_flow_;  // its key, while one runs
+  bool is_canceled_ = false;
+  bool is_done_ = false;
+};
+
+}  // namespace reprise::exec

@@ -1,0 +1,269 @@
+#include "exec/document/command_run.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "exec/process/mask.hpp"
+
+namespace reprise::exec {
+
+using flow::Json;
+
+namespace {
+
+constexpr std::size_t whole_output_max = std::size_t{256} << 20U;
+
+std::expected<Json, std::string> evaluated(const flow::JsonTemplate& value, const StepScope& scope) {
+  if (const Json* const plain = std::get_if<Json>(&value.value)) return *plain;
+  if (const auto* const text = std::get_if<flow::Template>(&value.value)) return text->evaluate(scope);
+  if (const auto* const list = std::get_if<flow::JsonTemplate::List>(&value.value)) {
+    boost::json::array array;
+    for (const flow::JsonTemplate& element : *list) {
+      auto made = evaluated(element, scope);
+      if (!made) return made;
+      array.push_back(*std::move(made));
+    }
+    return array;
+  }
+  boost::json::object object;
+  for (const auto& [key, element] : std::get<flow::JsonTemplate::Map>(value.value)) {
+    auto made = evaluated(element, scope);
+    if (!made) return made;
+    object[key] = *std::move(made);
+  }
+  return object;
+}
+
+std::string path_in(const std::string& directory, const std::string& path) {
+  if (path.empty()) return directory;
+  return path.starts_with('/') ? path : directory + "/" + path;
+}
+
+}  // namespace
+
+std::expected<Json, std::string> evaluate(const flow::JsonTemplate& value, const StepScope& scope) {
+  return evaluated(value, scope);
+}
+
+CommandRun::CommandRun(Services& services, std::shared_ptr<StepScope> scope, const flow::Command& command,
+                       CommandSetting setting, Done done)
+    : services_{services},
+      scope_{std::move(scope)},
+      command_{command},
+      setting_{std::move(setting)},
+      done_{std::move(done)} {}
+
+Judge CommandRun::judge() const { return {scope_->facts().program->flow, setting_.step, limit_}; }
+
+Duration CommandRun::time_left() const {
+  if (!setting_.ends) return Duration{0};
+  return std::max<Duration>(std::chrono::duration_cast<Duration>(*setting_.ends - services_.env.now()), Duration{1});
+}
+
+void CommandRun::start() {
+  if (setting_.ends && services_.env.now() >= *setting_.ends) {
+    limit_ = setting_.timeout;
+    return finish(std::unexpected{judge().timed_out("timed out")});
+  }
+  limit_ = setting_.timeout;
+  if (command_.timeout && (limit_ == Duration{0} || *command_.timeout < limit_)) limit_ = *command_.timeout;
+  if (command_.prompt) {
+    auto prompt = command_.prompt->render(*scope_, flow::Quoting::none);
+    if (!prompt) return fail(prompt.error());
+    scope_->set_prompt(*std::move(prompt));
+  }
+  command_.kind == flow::Command::Kind::http ? start_request() : start_process();
+}
+
+void CommandRun::cancel() {
+  is_canceled_ = true;
+  if (process_ != 0) services_.processes.cancel(process_);
+  if (request_ != 0) services_.http.cancel(request_);
+  if (is_accepted_) finish(std::unexpected{judge().canceled()});
+}
+
+void CommandRun::finish(Judged result) {
+  if (std::exchange(is_done_, true)) return;
+  if (!webhook_.empty()) services_.webhooks.forget(webhook_);
+  const Done done = std::move(done_);
+  done(std::move(result));
+}
+
+// ---- commands ----------------------------------------
+
+std::expected<std::vector<std::string>, std::string> CommandRun::environment() const {
+  const ScopeFacts& facts = scope_->facts();
+  std::map<std::string, std::string> env;
+  for (const auto& [name, value] : facts.program->env.get_object()) env[std::string{name}] = flow::to_plain(value);
+  for (const auto* const added : {&facts.program->flow.env, &command_.env, &setting_.step.env}) {
+    for (const auto& [name, text] : *added) {
+      auto value = text.render(*scope_, flow::Quoting::none);
+      if (!value) return std::unexpected{"env." + name + ": " + value.error()};
+      env[name] = *std::move(value);
+    }
+  }
+  const auto& max_attempts = setting_.step.policy.max_attempts;
+  env["REPRISE_RUN_ID"] = to_string(facts.run);
+  env["REPRISE_STEP"] = setting_.step.id;
+  env["REPRISE_ITEM"] = facts.item ? std::to_string(facts.index) : "";
+  env["REPRISE_ATTEMPT"] = std::to_string(facts.attempt);
+  env["REPRISE_MAX_ATTEMPTS"] = max_attempts ? std::to_string(*max_attempts) : "unlimited";
+  env["REPRISE_IDEMPOTENCY_KEY"] = setting_.idempotency_key;
+  env["REPRISE_LAST_ERROR"] = scope_->last_failure().message;
+  std::vector<std::string> list;
+  list.reserve(env.size());
+  for (const auto& [name, value] : env) list.push_back(name + "=" + value);
+  return list;
+}
+
+void CommandRun::start_process() {
+  ProcessSpec spec;
+  if (command_.kind == flow::Command::Kind::shell) {
+    auto line = command_.shell.render(*scope_, flow::Quoting::shell);
+    if (!line) return fail(line.error());
+    spec.argv = {"/bin/sh", "-c", *std::move(line)};
+  } else {
+    for (const flow::Template& part : command_.argv) {
+      auto argument = part.render(*scope_, flow::Quoting::none);
+      if (!argument) return fail(argument.error());
+      spec.argv.push_back(*std::move(argument));
+    }
+  }
+  auto env = environment();
+  if (!env) return fail(env.error());
+  const Program& program = *scope_->facts().program;
+  spec.env = *std::move(env);
+  spec.directory = path_in(program.input.directory, setting_.step.directory);
+  spec.stdin_file = setting_.stdin_file;
+  spec.log_file = setting_.log_file;
+  spec.stdout_file = setting_.stdout_file;
+  spec.stderr_through = services_.settings.stderr_through;
+  spec.timeout = time_left();
+  if (command_.timeout && (spec.timeout == Duration{0} || *command_.timeout < spec.timeout))
+    spec.timeout = *command_.timeout;
+  spec.stall_timeout = setting_.step.stall_timeout;
+  if (spec.stall_timeout > Duration{0} && !setting_.log_file.empty()) {
+    spec.progress_file = setting_.log_file + ".progress";
+    spec.env.push_back("REPRISE_PROGRESS_FILE=" + spec.progress_file);
+    std::error_code ignored;  // a command that cannot write there has its output to show that it lives
+    std::filesystem::create_directories(std::filesystem::path{spec.progress_file}.parent_path(), ignored);
+  }
+  spec.grace = services_.settings.grace;
+  spec.secrets = program.secret_values;
+  if (setting_.whole_output) spec.stdout_max = whole_output_max;
+  process_ = services_.processes.start(std::move(spec), [self = shared_from_this()](ProcessEnd&& end) {
+    self->services_.conductor.post([self, end = std::move(end)]() mutable {
+      const bool is_cut = self->setting_.whole_output && !end.out.is_whole() && end.exit_code == 0;
+      if (is_cut) return self->fail("the output has more than 256 MiB");
+      self->finish(self->judge().process(std::move(end)));
+    });
+  });
+  if (is_canceled_) services_.processes.cancel(process_);
+}
+
+// ---- requests ----------------------------------------
+
+std::expected<HttpRequest, std::string> CommandRun::request() {
+  const flow::HttpCall& call = command_.http;
+  HttpRequest request;
+  request.method = call.method;
+  auto url = call.url.render(*scope_, flow::Quoting::url);
+  if (!url) return std::unexpected{"url: " + url.error()};
+  request.url = *std::move(url);
+  bool has_type = false;
+  for (const auto& [name, text] : call.headers) {
+    auto value = text.render(*scope_, flow::Quoting::none);
+    if (!value) return std::unexpected{name + ": " + value.error()};
+    std::string lower = name;
+    std::ranges::transform(lower, lower.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    has_type |= lower == "content-type";
+    request.headers.emplace_back(name, *std::move(value));
+  }
+  if (call.body) {
+    auto body = evaluated(*call.body, *scope_);
+    if (!body) return std::unexpected{"body: " + body.error()};
+    request.body = body->is_string() ? std::string{body->get_string()} : flow::to_text(*body);
+    if (!has_type && !body->is_string()) request.headers.emplace_back("Content-Type", "application/json");
+  }
+  const ScopeFacts& facts = scope_->facts();
+  request.headers.emplace_back("Idempotency-Key", setting_.idempotency_key);
+  request.headers.emplace_back("X-Reprise-Run-Id", to_string(facts.run));
+  request.headers.emplace_back("X-Reprise-Step", setting_.step.id);
+  request.headers.emplace_back("X-Reprise-Attempt", std::to_string(facts.attempt));
+  request.timeout = time_left();
+  if (command_.timeout && (request.timeout == Duration{0} || *command_.timeout < request.timeout))
+    request.timeout = *command_.timeout;
+  return request;
+}
+
+void CommandRun::start_request() {
+  auto made = request();
+  if (!made) return fail(made.error());
+  if (command_.http.is_async) {
+    try {
+      const Webhooks::Place place = services_.webhooks.expect([self = shared_from_this()](std::string body) {
+        self->services_.conductor.post([self, body = std::move(body)]() mutable {
+          self->report_ = std::move(body);
+          if (self->is_accepted_) self->finish(self->judge().webhook(*self->report_));
+        });
+      });
+      webhook_ = place.id;
+      made->headers.emplace_back("X-Reprise-Webhook-Url", place.url);
+      made->headers.emplace_back("X-Reprise-Webhook-Token", place.token);
+    } catch (const std::system_error& error) {
+      return fail(std::string{"cannot listen for the webhook: "} + error.what());
+    }
+  }
+  HttpRequest copy{.method = made->method, .url = made->url};
+  request_ = services_.http.start(*std::move(made), [self = shared_from_this(), copy](HttpEnd&& end) {
+    self->services_.conductor.post([self, copy, end = std::move(end)]() mutable {
+      self->write_log(copy, end);
+      const flow::HttpCall& call = self->command_.http;
+      Judged result = self->judge().http(call, std::move(end), wall_clock_now());
+      self->request_ = 0;
+      if (!result) return self->finish(std::move(result));
+      if (call.is_async) return self->wait_for_webhook();
+      const std::string& directory = self->scope_->facts().program->input.directory;
+      if (auto fits = self->judge().schema(*result, call.expect_schema, directory); !fits)
+        return self->finish(std::unexpected{std::move(fits).error()});
+      self->finish(std::move(result));
+    });
+  });
+  if (is_canceled_) services_.http.cancel(request_);
+}
+
+void CommandRun::wait_for_webhook() {
+  is_accepted_ = true;
+  if (report_) return finish(judge().webhook(*report_));
+  if (is_canceled_) return finish(std::unexpected{judge().canceled()});
+  if (!setting_.ends) return;
+  services_.conductor.post_at(*setting_.ends, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self != nullptr) self->finish(std::unexpected{self->judge().timed_out("no webhook came")});
+  });
+}
+
+// The exchange in a few lines, for `reprise logs`.
+void CommandRun::write_log(const HttpRequest& request, const HttpEnd& end) const {
+  if (setting_.log_file.empty()) return;
+  constexpr std::size_t body_max = std::size_t{64} << 10U;
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path{setting_.log_file}.parent_path(), ignored);
+  const std::string url = request.url.substr(0, request.url.find('?'));
+  const std::string head =
+      request.method + " " + url + "\n" + (end.status != 0 ? "HTTP " + std::to_string(end.status) : end.message) + "\n";
+  const auto& secrets = scope_->facts().program->secret_values;
+  Masker masker{secrets != nullptr ? std::make_shared<const SecretTable>(*secrets) : nullptr};
+  std::string masked;
+  masker.feed(head + "\n" + end.body.substr(0, body_max), masked);
+  masker.finish(masked);
+  std::ofstream{setting_.log_file, std::ios::binary | std::ios::app} << masked << '\n';
+}
+
+}  // namespace reprise::exec

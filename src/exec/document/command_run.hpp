@@ -1,0 +1,69 @@
+// One command or request of a document, from its templates to what it brought.
+//
+// Thread safety: the conductor's thread only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "exec/document/judgement.hpp"
+#include "exec/document/services.hpp"
+#include "exec/document/step_scope.hpp"
+
+namespace reprise::exec {
+
+// Where and how long a command runs, besides what it is.
+struct CommandSetting {
+  const flow::Step& step;
+  std::string idempotency_key;
+  std::string log_file = {};
+  std::string stdout_file = {};
+  std::string stdin_file = {};
+  std::optional<Env::TimePoint> ends = {};  // the attempt's own limit
+  Duration timeout{0};                      // the same as it was given, for messages
+  bool whole_output = false;                // it is to be read as JSON or lines: head and tail would not do
+};
+
+// The value of a template that need not be text.
+std::expected<flow::Json, std::string> evaluate(const flow::JsonTemplate& value, const StepScope& scope);
+
+class CommandRun : public std::enable_shared_from_this<CommandRun> {
+ public:
+  using Done = std::function<void(Judged)>;
+
+  CommandRun(Services& services, std::shared_ptr<StepScope> scope, const flow::Command& command, CommandSetting setting,
+             Done done);
+
+  void start();
+  void cancel();  // Done still comes, with class `canceled`
+
+ private:
+  void start_process();
+  void start_request();
+  void wait_for_webhook();
+  void finish(Judged result);
+  void fail(std::string message) { finish(std::unexpected{judge().invalid(std::move(message))}); }
+  Judge judge() const;
+  Duration time_left() const;
+  std::expected<std::vector<std::string>, std::string> environment() const;
+  std::expected<HttpRequest, std::string> request();
+  void write_log(const HttpRequest& request, const HttpEnd& end) const;
+
+  Services& services_;
+  std::shared_ptr<StepScope> scope_;
+  const flow::Command& command_;
+  CommandSetting setting_;
+  Done done_;
+  Duration limit_{0};  // of this command: what is left of the attempt, or its own
+  ProcessRunner::Ticket process_ = 0;
+  HttpClient::Ticket request_ = 0;
+  std::string webhook_;                // its id, while one is expected
+  std::optional<std::string> report_;  // that came before the request was answered
+  bool is_accepted_ = false;
+  bool is_canceled_ = false;
+  bool is_done_ = false;
+};
+
+}  // namespace reprise::exec

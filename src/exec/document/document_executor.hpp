@@ -1,0 +1,32 @@
+// Runs the steps of documents: attempts come in as jobs, commands and requests go out, and each job is answered once.
+//
+// The run's input brings the document along, so a run needs no registration: it is read when its first job comes, and kept for the next.
+// Thread safety: as Executor; kill_all() from any thread. Bounds: settings.attempts_max attempts at a time.
+#pragma once
+
+#include <memory>
+
+#include "exec/document/services.hpp"
+#include "exec/executor.hpp"
+#include "exec/payloads.hpp"
+
+namespace reprise::exec {
+
+class DocumentExecutor final : public Executor {
+ public:
+  DocumentExecutor(DocumentSettings settings, Sink& sink, PayloadLoader load);
+  ~DocumentExecutor() override;
+
+  void start(std::vector<Job>& jobs) override;
+  void cancel(const AttemptId& id) override;
+  std::size_t capacity(std::uint32_t handler) override;
+  void prepare(Preparation&& preparation) override;
+  void shut_down() override;
+  void kill_all();  // every command is killed at once
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace reprise::exec

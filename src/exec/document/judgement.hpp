@@ -1,0 +1,44 @@
+// What the end of a command or a request means: a result, or a failure with its class and the rule that found it.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <chrono>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include <reprise/classify.hpp>
+#include <reprise/failure.hpp>
+
+#include "exec/http/http_client.hpp"
+#include "exec/process/process_runner.hpp"
+#include "flow/flow.hpp"
+
+namespace reprise::exec {
+
+using Judged = std::expected<std::string, Failure>;  // what it brought, or why not
+
+struct Judge {
+  const flow::Flow& flow;  // its rules and error types
+  const flow::Step& step;
+  Duration timeout{0};  // that was given, for messages
+
+  Judged process(ProcessEnd&& end) const;
+  Judged http(const flow::HttpCall& call, HttpEnd&& end, std::chrono::sys_seconds now) const;
+  // The body that an asynchronous job was reported with.
+  Judged webhook(std::string_view body) const;
+  // The output must be what `output:` says, and fit the schema. `where` names who asked, for messages.
+  std::expected<void, Failure> form(std::string_view output) const;
+  std::expected<void, Failure> schema(std::string_view output, const std::string& schema_file,
+                                      const std::string& directory) const;
+  Failure timed_out(std::string_view what) const;
+  Failure canceled() const;
+  Failure invalid(std::string message) const;  // an expression, a file: trying again would not help
+
+ private:
+  Failure classified(Failure failure, Evidence evidence) const;
+  Judged verdict(std::string_view body, Failure otherwise) const;
+};
+
+}  // namespace reprise::exec

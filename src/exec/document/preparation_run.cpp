@@ -1,0 +1,150 @@
+#include "exec/document/preparation_run.hpp"
+
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include <boost/json/array.hpp>
+
+#include "exec/log_path.hpp"
+
+namespace reprise::exec {
+
+using flow::Json;
+
+PreparationRun::PreparationRun(Services& services, std::shared_ptr<StepScope> scope, const flow::Step& step,
+                               const AttemptId& id, Done done)
+    : services_{services}, scope_{std::move(scope)}, step_{step}, id_{id}, done_{std::move(done)} {}
+
+void PreparationRun::finish(Prepared&& prepared) {
+  if (!done_) return;
+  prepared.id = id_;
+  current_.reset();
+  const Done done = std::exchange(done_, {});
+  done(std::move(prepared));
+}
+
+void PreparationRun::fail(Failure failure) {
+  Prepared prepared;
+  prepared.failure = std::make_unique<Failure>(std::move(failure));
+  finish(std::move(prepared));
+}
+
+void PreparationRun::fail(std::string message) { fail(judge().invalid(std::move(message))); }
+
+void PreparationRun::cancel() {
+  done_ = {};
+  if (current_ != nullptr) current_->cancel();
+}
+
+void PreparationRun::start() {
+  if (step_.condition) {
+    const auto value = step_.condition->evaluate(*scope_);
+    if (!value) return fail("if: " + value.error());
+    if (!flow::is_true(*value)) {
+      Prepared prepared;
+      prepared.skip = true;
+      return finish(std::move(prepared));
+    }
+  }
+  step_.for_each ? find_items() : check_precondition();
+}
+
+void PreparationRun::run(const flow::Command& command, bool whole_output, std::function<void(Judged)> then) {
+  CommandSetting setting{.step = step_, .idempotency_key = to_string(scope_->facts().run) + "/" + step_.id};
+  setting.whole_output = whole_output;
+  if (!services_.settings.store_folder.empty())
+    setting.log_file = log_path(services_.settings.store_folder, scope_->facts().run, step_.id, 0, 0);
+  current_ = std::make_shared<CommandRun>(services_, scope_, command, std::move(setting), std::move(then));
+  current_->start();
+}
+
+void PreparationRun::check_precondition() {
+  if (!step_.require) return finish({});
+  run(*step_.require, false, [self = shared_from_this()](Judged result) {
+    if (result) return self->finish({});
+    result.error().message = "require: " + result.error().message;
+    self->fail(std::move(result).error());
+  });
+}
+
+// ---- items ----------------------------------------
+
+void PreparationRun::find_items() {
+  const flow::ItemSource& source = *step_.for_each;
+  switch (source.kind) {
+    case flow::ItemSource::Kind::value: {
+      const auto value = evaluate(source.value, *scope_);
+      if (!value) return fail("for_each: " + value.error());
+      return items_in_value(*value, "for_each");
+    }
+    case flow::ItemSource::Kind::file: {
+      auto name = source.file.render(*scope_, flow::Quoting::none);
+      if (!name) return fail("for_each: " + name.error());
+      const std::string path = name->starts_with('/') ? *name : scope_->facts().program->input.directory + "/" + *name;
+      std::ifstream stream{path, std::ios::binary};
+      std::ostringstream content;
+      content << stream.rdbuf();
+      if (!stream && !(stream.eof() && content.str().empty())) return fail("for_each: cannot read " + path);
+      return items_in_text(content.str(), path);
+    }
+    case flow::ItemSource::Kind::command:
+      return run(*source.command, true, [self = shared_from_this()](Judged result) {
+        if (result) return self->items_in_text(*result, "the output of its command");
+        result.error().message = "for_each: " + result.error().message;
+        self->fail(std::move(result).error());
+      });
+  }
+}
+
+// JSON; JSON in each line; or lines, each of which is an item.
+void PreparationRun::items_in_text(std::string_view text, std::string_view where) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const bool looks_like_json = first != std::string_view::npos && (text[first] == '[' || text[first] == '{');
+  const auto whole = looks_like_json || step_.for_each->path ? flow::parse_json(text)
+                                                             : std::expected<Json, std::string>{std::unexpect, ""};
+  if (whole) return items_in_value(*whole, where);
+  if (step_.for_each->path) return fail("for_each: " + std::string{where} + " is not JSON: " + whole.error());
+  std::vector<std::string> items;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    if (!looks_like_json) {
+      items.push_back(flow::to_text(Json(line)));
+    } else if (auto value = flow::parse_json(line)) {
+      items.push_back(flow::to_text(*value));
+    } else {
+      return fail("for_each: " + std::string{where} + " is neither JSON nor JSON lines: " + whole.error());
+    }
+  }
+  begin_with(std::move(items));
+}
+
+void PreparationRun::items_in_value(const Json& value, std::string_view where) {
+  std::vector<std::string> items;
+  if (step_.for_each->path) {
+    const auto nodes = step_.for_each->path->select(value);
+    if (!nodes) return fail("for_each: " + nodes.error());
+    for (const Json* const node : *nodes) items.push_back(flow::to_text(*node));
+  } else if (value.is_array()) {
+    items.reserve(value.get_array().size());
+    for (const Json& element : value.get_array()) items.push_back(flow::to_text(element));
+  } else {
+    return fail("for_each: " + std::string{where} + " is not a list but " + flow::to_text(value).substr(0, 80));
+  }
+  begin_with(std::move(items));
+}
+
+void PreparationRun::begin_with(std::vector<std::string> items) {
+  constexpr std::size_t items_max = 100'000'000;
+  if (items.size() > items_max) return fail("for_each: more than 100 million items");
+  Prepared prepared;
+  prepared.items = static_cast<std::uint32_t>(items.size());
+  prepared.list = Payload::of(encode_list(items));
+  finish(std::move(prepared));
+}
+
+}  // namespace reprise::exec

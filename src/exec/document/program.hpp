@@ -1,0 +1,53 @@
+// One run of a document in this process: its flow, its parameters, and the secrets it may see.
+//
+// Everything a run needs to go on stands in the input it was submitted with (RunInput), so that it can be resumed without the file it came
+// from. `reprise exec` is a document of one step that nobody wrote.
+// Thread safety: immutable once loaded, shared freely.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flow/flow.hpp"
+
+namespace reprise::exec {
+
+// What a run of a document is submitted with, as JSON.
+struct RunInput {
+  std::string file;       // what the document is called in messages
+  std::string text;       // the document itself; empty = `exec`
+  std::string directory;  // where its commands run, and what its paths are relative to; absolute
+  flow::Json params;
+  std::uint32_t depth = 0;  // of sub-flows
+
+  // exec
+  std::vector<std::string> argv = {};
+  std::string retry = {};       // the native policy, as JSON
+  std::string stdin_file = {};  // replayed to each attempt; empty = nothing
+
+  bool is_exec() const noexcept { return text.empty(); }
+};
+std::string encode(const RunInput& input);
+std::expected<RunInput, std::string> decode_run_input(std::string_view json);
+
+inline constexpr std::string_view exec_step = "command";
+
+struct Program {
+  RunInput input;
+  flow::Flow flow;
+  std::map<std::string, const flow::Step*, std::less<>> steps;  // also those that run finally
+  flow::Json params;
+  flow::Json secrets;                                             // name → value
+  flow::Json env;                                                 // name → value: ours, and what the document adds
+  std::shared_ptr<const std::vector<std::string>> secret_values;  // to be masked; nullptr = none
+};
+
+// The error is for people: what is wrong with the document, its parameters or its secrets.
+std::expected<std::shared_ptr<const Program>, std::string> load_program(std::string_view run_input);
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input);
+
+}  // namespace reprise::exec

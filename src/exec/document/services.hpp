@@ -1,0 +1,60 @@
+// What the attempts of documents share: who runs commands, sends requests, waits for webhooks, and hears the answers.
+//
+// Thread safety: owned by DocumentExecutor; used on the conductor's thread unless a member says otherwise.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <reprise/engine.hpp>
+#include <reprise/env.hpp>
+
+#include "env/wall_clock.hpp"
+#include "exec/document/conductor.hpp"
+#include "exec/document/program.hpp"
+#include "exec/document/webhooks.hpp"
+#include "exec/executor.hpp"
+#include "exec/http/http_client.hpp"
+#include "exec/payloads.hpp"
+#include "exec/process/process_runner.hpp"
+
+namespace reprise::exec {
+
+// Who runs a flow inside of a flow. Called from the conductor's thread; `done` may come from any.
+class SubFlows {
+ public:
+  using Done = std::function<void(std::expected<RunOutcome, Error>)>;
+
+  SubFlows() = default;
+  SubFlows(const SubFlows&) = delete;
+  SubFlows& operator=(const SubFlows&) = delete;
+  virtual ~SubFlows() = default;
+  // The same key finds the same run again, also after a crash. The run that was asked for before and has failed is tried again.
+  virtual void start(const std::string& key, RunInput input, Done done) = 0;
+  virtual void cancel(const std::string& key) = 0;
+};
+
+struct DocumentSettings {
+  std::string store_folder = {};             // where the logs go; empty = nowhere
+  Duration grace = std::chrono::seconds{5};  // between TERM and KILL
+  std::size_t attempts_max = 512;            // at a time
+  SubFlows* sub_flows = nullptr;             // nullptr = flows inside of flows are refused
+  bool stderr_through = false;               // `exec`: what a command writes there is shown as it comes
+};
+
+struct Services {
+  Services(DocumentSettings wanted, Sink& answers, PayloadLoader load)
+      : settings{std::move(wanted)}, sink{answers}, payloads{std::move(load)} {}
+
+  DocumentSettings settings;
+  Sink& sink;
+  Payloads payloads;
+  Env& env = system_env();
+  Conductor conductor;  // others report to it as long as they live, so it goes after them
+  ProcessRunner processes{{}};
+  HttpClient http;
+  Webhooks webhooks;
+};
+
+}  // namespace reprise::exec

@@ -1,0 +1,160 @@
+#include "exec/document/step_scope.hpp"
+
+#include <algorithm>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+namespace reprise::exec {
+
+using flow::Json;
+
+namespace {
+
+Json lines_of(std::string_view text) {
+  boost::json::array lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+// Whoever answers in JSON without being asked to is understood; anything else is text.
+Json json_or_text(std::string_view text) {
+  auto value = flow::parse_json(text);
+  return value ? *std::move(value) : Json(text);
+}
+
+bool is_request(const flow::Step& step) {
+  return !step.commands.empty() && step.commands.back().kind == flow::Command::Kind::http;
+}
+
+Json error_value(const Failure& failure) {
+  boost::json::object error;
+  error["type"] = failure.type;
+  error["message"] = failure.message;
+  if (failure.failure_class) error["class"] = name_of(*failure.failure_class);
+  if (failure.exit_code) error["exit_code"] = *failure.exit_code;
+  if (failure.http_status) error["http_status"] = *failure.http_status;
+  return error;
+}
+
+}  // namespace
+
+Json output_value(const flow::Step* step, std::string_view text) {
+  if (step == nullptr) return Json(text);
+  switch (step->output) {
+    case flow::OutputForm::json: {
+      auto value = flow::parse_json(text);
+      return value ? *std::move(value) : Json(nullptr);  // it was checked when it was stored
+    }
+    case flow::OutputForm::lines:
+      return lines_of(text);
+    case flow::OutputForm::text:
+      break;
+  }
+  const bool brings_json = step->verb == flow::Verb::signal || step->verb == flow::Verb::flow || is_request(*step);
+  return brings_json ? json_or_text(text) : Json(text);
+}
+
+std::expected<const Json*, std::string> StepScope::find(std::span<const std::string> path, std::size_t& used) const {
+  used = 1;
+  const std::string& root = path.front();
+  if (root == "params") return &facts_.program->params;
+  if (root == "secrets") return &facts_.program->secrets;
+  if (root == "env") return &facts_.program->env;
+  if (root == "steps") return find_step(path, used);
+  if (root == "prompt" && prompt_) return &*prompt_;
+  if (const auto known = found_.find(root); known != found_.end()) return known->second;
+
+  Json value;
+  if (root == "item" && facts_.item) {
+    auto item = flow::parse_json(*facts_.item);
+    if (!item) return std::unexpected{"the item cannot be read: " + item.error()};
+    value = *std::move(item);
+  } else if (root == "index" && facts_.item) {
+    value = std::int64_t{facts_.index};
+  } else if (root == "attempt") {
+    value = std::int64_t{facts_.attempt};
+  } else if (root == "last_error") {
+    value = error_value(last_failure());
+  } else if (root == "run") {
+    boost::json::object run;
+    run["id"] = to_string(facts_.run);
+    run["name"] = facts_.program->flow.name;
+    run["attempt"] = facts_.attempt;
+    run["status"] = facts_.context->run_status.empty() ? "running" : facts_.context->run_status;
+    value = std::move(run);
+  } else {
+    return std::unexpected{"there is no \"" + root + "\" here"};
+  }
+  return found_[root] = keep(std::move(value));
+}
+
+void StepScope::set_failure_to_repair(Failure failure) {
+  to_repair_ = std::move(failure);
+  found_.erase("last_error");
+}
+
+StepScope::Found StepScope::find_step(std::span<const std::string> path, std::size_t& used) const {
+  if (path.size() < 3) return std::unexpected{"write steps.<id>.output, or another field of a step"};
+  used = 3;
+  const std::string name = path[1] + "." + path[2];
+  if (const auto known = found_.find(name); known != found_.end()) return known->second;
+  const StepOutputs* const outputs = facts_.context->outputs.get();
+  const auto output =
+      outputs != nullptr ? std::ranges::find(*outputs, path[1], &StepOutput::step) : StepOutputs::const_iterator{};
+  if (outputs == nullptr || output == outputs->end())
+    return std::unexpected{"the step \"" + path[1] + "\" has no result that this step can read"};
+  auto value = step_field(*output, path[2]);
+  if (!value) return std::unexpected{value.error()};
+  return found_[name] = keep(*std::move(value));
+}
+
+std::expected<Json, std::string> StepScope::step_field(const StepOutput& output, std::string_view field) const {
+  if (field == "status") return Json(output.status);
+  if (field == "succeeded") return Json(std::int64_t{output.succeeded});
+  if (field == "failed") return Json(std::int64_t{output.failed});
+  if (field == "total") return Json(static_cast<std::int64_t>(output.parts.size()));
+  if (field == "failures") {
+    boost::json::array failures;
+    for (const FailedItem& failed : output.failures) {
+      boost::json::object entry;
+      entry["index"] = failed.item;
+      entry["error"] = error_value(failed.failure);
+      failures.push_back(std::move(entry));
+    }
+    return failures;
+  }
+  if (field == "output" && !output.is_list)
+    return output.parts.empty() ? Json(nullptr) : value_of(output.parts.front(), output.step);
+  if (field != "output" && field != "results")
+    return std::unexpected{"a step has no field \"" + std::string{field} + "\""};
+  boost::json::array results;
+  results.reserve(output.parts.size());
+  for (std::uint32_t index = 0; index < output.parts.size(); ++index) {
+    if (std::ranges::binary_search(output.failures, index, {}, &FailedItem::item)) {
+      results.emplace_back(nullptr);
+      continue;
+    }
+    auto value = value_of(output.parts[index], output.step);
+    if (!value) return value;
+    results.push_back(*std::move(value));
+  }
+  return results;
+}
+
+std::expected<Json, std::string> StepScope::value_of(const Payload& payload, std::string_view step) const {
+  const auto found = facts_.program->steps.find(step);
+  const flow::Step* const known = found != facts_.program->steps.end() ? found->second : nullptr;
+  if (!payload.hashed) return output_value(known, payload.bytes);
+  try {
+    return output_value(known, *payloads_.read(payload.bytes));
+  } catch (const EngineError& error) {
+    return std::unexpected{std::string{error.what()}};
+  }
+}
+
+}  // namespace reprise::exec

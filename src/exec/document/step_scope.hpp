@@ -1,0 +1,64 @@
+// What the expressions of one step can see: parameters, the item, the results of the steps it reads.
+//
+// Values are made when somebody asks: the results of a million items only if an expression names them.
+// Thread safety: none; one thread, for the life of one attempt.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "exec/document/program.hpp"
+#include "exec/executor.hpp"
+#include "exec/payloads.hpp"
+#include "flow/expression.hpp"
+
+namespace reprise::exec {
+
+struct ScopeFacts {
+  std::shared_ptr<const Program> program;
+  RunId run;
+  std::shared_ptr<const JobContext> context;  // never nullptr
+  std::optional<std::string> item;            // as JSON; for_each only
+  std::uint32_t index = 0;
+  std::uint32_t attempt = 1;
+};
+
+class StepScope final : public flow::Scope {
+ public:
+  StepScope(ScopeFacts facts, Payloads& payloads) : facts_{std::move(facts)}, payloads_{payloads} {}
+
+  std::expected<const flow::Json*, std::string> find(std::span<const std::string> path,
+                                                     std::size_t& used) const override;
+  const ScopeFacts& facts() const noexcept { return facts_; }
+  // Within an agent's command: what the step says to it.
+  void set_prompt(std::string prompt) { prompt_ = flow::Json(std::move(prompt)); }
+  // What went wrong last: in the attempt before, or, for a command's own on_failure, in the command that it is to repair.
+  const Failure& last_failure() const noexcept { return to_repair_ ? *to_repair_ : facts_.context->last_failure; }
+  void set_failure_to_repair(Failure failure);
+
+ private:
+  using Found = std::expected<const flow::Json*, std::string>;
+
+  const flow::Json* keep(flow::Json value) const { return &kept_.emplace_back(std::move(value)); }
+  Found find_step(std::span<const std::string> path, std::size_t& used) const;
+  std::expected<flow::Json, std::string> step_field(const StepOutput& output, std::string_view field) const;
+  std::expected<flow::Json, std::string> value_of(const Payload& payload, std::string_view step) const;
+
+  ScopeFacts facts_;
+  Payloads& payloads_;
+  std::optional<flow::Json> prompt_;
+  std::optional<Failure> to_repair_;
+  mutable std::deque<flow::Json> kept_;  // what find() has given out
+  mutable std::map<std::string, const flow::Json*, std::less<>> found_;
+};
+
+// The result of a step as a value: what its `output` says, and JSON where an answer or a signal brought JSON.
+flow::Json output_value(const flow::Step* step, std::string_view text);
+
+}  // namespace reprise::exec

@@ -1,0 +1,176 @@
+#include "exec/http/http_client.hpp"
+
+#include <curl/curl.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <csignal>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <unordered_map>
+
+#include "exec/http/http_target.hpp"
+#include "exec/http/http_transfer.hpp"
+
+namespace reprise::exec {
+namespace {
+
+constexpr int longest_poll_ms = 60'000;     // libcurl wakes earlier for its own timers, and whenever we ask
+constexpr long idle_connections_max = 256;  // kept open for the next request
+
+struct MultiDeleter {
+  void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
+};
+
+CURLM* new_multi() {
+  static const CURLcode initialized = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (initialized != CURLE_OK)
+    throw std::runtime_error{std::string{"libcurl cannot start: "} + curl_easy_strerror(initialized)};
+  CURLM* multi = curl_multi_init();
+  if (multi == nullptr) throw std::bad_alloc{};
+  curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, idle_connections_max);
+  return multi;
+}
+
+// OpenSSL writes to a closed connection without MSG_NOSIGNAL; and a program's signals are for its own threads to handle.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+}  // namespace
+
+class HttpClient::State {
+ public:
+  State() : thread_{[this] { run(); }} {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  ~State() {
+    stopping_.store(true);
+    curl_multi_wakeup(multi_.get());
+    thread_.join();
+    for (const auto& [ticket, transfer] : transfers_) curl_multi_remove_handle(multi_.get(), transfer->handle());
+  }
+
+  Ticket start(HttpRequest request, Done done) {
+    if (!done) done = [](HttpEnd&&) {};  // nobody wants to know
+    const Ticket ticket = last_ticket_.fetch_add(1, std::memory_order_relaxed) + 1;
+    give({.ticket = ticket, .request = std::move(request), .done = std::move(done)});
+    return ticket;
+  }
+
+  void cancel(Ticket ticket) { give({.ticket = ticket}); }
+
+ private:
+  struct Order {
+    Ticket ticket = 0;
+    HttpRequest request = {};
+    Done done = {};  // empty: cancel it
+  };
+
+  void give(Order&& order) {
+    {
+      const std::scoped_lock lock{mutex_};
+      orders_.push_back(std::move(order));
+    }
+    curl_multi_wakeup(multi_.get());
+  }
+
+  void run() {
+    block_signals();
+    while (!stopping_.load()) {
+      follow_orders();
+      int running = 0;
+      CURLMcode code = curl_multi_perform(multi_.get(), &running);
+      conclude_ended();
+      if (code == CURLM_OK) code = curl_multi_poll(multi_.get(), nullptr, 0, longest_poll_ms, nullptr);
+      if (code != CURLM_OK) give_up_all();  // out of memory or descriptors: nobody would ever be told otherwise
+    }
+  }
+
+  // Callbacks run without the lock, since they may give orders themselves.
+  void follow_orders() {
+    std::vector<Order> orders;
+    {
+      const std::scoped_lock lock{mutex_};
+      orders.swap(orders_);
+    }
+    for (Order& order : orders) {
+      if (order.done) {
+        begin(std::move(order));
+      } else {
+        abandon(order.ticket);
+      }
+    }
+  }
+
+  void begin(Order&& order) {
+    auto target = check_request(order.request);
+    if (!target.has_value()) {
+      tell(order.done, {.problem = HttpProblem::bad_request, .message = std::move(target.error())});
+      return;
+    }
+    auto transfer = std::make_unique<HttpTransfer>(order.ticket, std::move(order.request), std::move(*target),
+                                                   std::move(order.done));
+    HttpTransfer& begun = *transfer;
+    transfers_.emplace(order.ticket, std::move(transfer));
+    CURLcode code = begun.prepared();
+    if (code == CURLE_OK && curl_multi_add_handle(multi_.get(), begun.handle()) != CURLM_OK) code = CURLE_FAILED_INIT;
+    if (code != CURLE_OK) end(begun, begun.conclude(code));
+  }
+
+  void abandon(Ticket ticket) {
+    const auto found = transfers_.find(ticket);
+    if (found == transfers_.end()) return;  // it has ended, and Done has been called
+    end(*found->second, found->second->conclude_canceled());
+  }
+
+  void conclude_ended() {
+    int waiting = 0;
+    while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &waiting)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      HttpTransfer& transfer = HttpTransfer::of(message->easy_handle);
+      end(transfer, transfer.conclude(message->data.result));  // the message is gone after this
+    }
+  }
+
+  void give_up_all() {
+    while (!transfers_.empty()) {
+      HttpTransfer& transfer = *transfers_.begin()->second;
+      end(transfer, transfer.conclude(CURLE_UNRECOVERABLE_POLL));
+    }
+  }
+
+  void end(HttpTransfer& transfer, HttpEnd&& how) {
+    curl_multi_remove_handle(multi_.get(), transfer.handle());
+    const auto node = transfers_.extract(transfer.ticket());
+    tell(node.mapped()->done(), std::move(how));
+  }
+
+  void tell(const Done& done, HttpEnd&& how) {
+    if (!stopping_.load()) done(std::move(how));
+  }
+
+  const std::unique_ptr<CURLM, MultiDeleter> multi_{new_multi()};
+  std::atomic<Ticket> last_ticket_{0};
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::vector<Order> orders_;  // guarded by mutex_; what was not yet looked at
+  std::unordered_map<Ticket, std::unique_ptr<HttpTransfer>> transfers_;  // the thread's own until it is joined
+  std::thread thread_;
+};
+
+HttpClient::HttpClient() : state_{std::make_unique<State>()} {}
+HttpClient::~HttpClient() = default;
+
+HttpClient::Ticket HttpClient::start(HttpRequest request, Done done) {
+  return state_->start(std::move(request), std::move(done));
+}
+
+void HttpClient::cancel(Ticket ticket) { state_->cancel(ticket); }
+
+}  // namespace reprise::exec

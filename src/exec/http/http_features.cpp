@@ -1,0 +1,16 @@
+#include "exec/http/http_features.hpp"
+
+#include <curl/curl.h>
+
+namespace reprise::exec {
+
+HttpFeatures http_features() {
+  const curl_version_info_data* const info = curl_version_info(CURLVERSION_NOW);
+  const auto has = [&](int feature) { return (info->features & feature) != 0; };
+  return {.version = info->version != nullptr ? info->version : "",
+          .tls = has(CURL_VERSION_SSL) && info->ssl_version != nullptr ? info->ssl_version : "",
+          .http2 = has(CURL_VERSION_HTTP2),
+          .waits_for_names = !has(CURL_VERSION_ASYNCHDNS)};
+}
+
+}  // namespace reprise::exec

@@ -1,0 +1,17 @@
+// What the HTTP library of this machine can do, for those who look for trouble. Thread safety: any thread.
+#pragma once
+
+#include <string>
+
+namespace reprise::exec {
+
+struct HttpFeatures {
+  std::string version;  // 7.88.1
+  std::string tls;      // OpenSSL/3.0.11; empty = https cannot be used
+  bool http2 = false;
+  bool waits_for_names = false;  // looking up a name blocks: other requests wait for it
+};
+
+HttpFeatures http_features();
+
+}  // namespace reprise::exec

@@ -1,0 +1,349 @@
+// Reading with Boost.JSON's event parser, writing by hand.
+//
+// The parser's own handler is not used for two reasons: its doubles may be off by one unit in the last place, and its errors do not say
+// what was expected. Boost.JSON's serializer is not used because it writes 0.2 as 2E-1.
+#include "flow/json.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include <boost/json/array.hpp>
+#include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/string.hpp>
+#include <boost/json/value_stack.hpp>
+
+#include "flow/json_number.hpp"
+#include "text/ascii.hpp"
+#include "text/place.hpp"
+#include "text/utf8.hpp"
+
+namespace reprise::flow {
+namespace {
+
+namespace json = boost::json;
+using json::error_code;
+
+constexpr std::string_view blanks = " \t\r\n";
+
+// What the parser tells becomes values on a stack. The parser sees the whole text at once, so that numbers come in one piece.
+class Builder {
+ public:
+  static constexpr std::size_t max_object_size = json::object::max_size();
+  static constexpr std::size_t max_array_size = json::array::max_size();
+  static constexpr std::size_t max_key_size = json::string::max_size();
+  static constexpr std::size_t max_string_size = json::string::max_size();
+
+  bool on_document_begin(error_code&) {
+    stack_.reset();
+    return true;
+  }
+  bool on_document_end(error_code&) { return true; }
+  bool on_array_begin(error_code&) { return open(Inside::array); }
+  bool on_object_begin(error_code&) { return open(Inside::object); }
+  bool on_array_end(std::size_t count, error_code&) {
+    stack_.push_array(count);
+    return close();
+  }
+  bool on_object_end(std::size_t count, error_code&) {
+    stack_.push_object(count);
+    return close();
+  }
+  bool on_key_part(json::string_view part, std::size_t, error_code&) { return push_part(part); }
+  bool on_key(json::string_view rest, std::size_t, error_code&) {
+    stack_.push_key(rest);
+    return true;
+  }
+  bool on_string_part(json::string_view part, std::size_t, error_code&) { return push_part(part); }
+  bool on_string(json::string_view rest, std::size_t, error_code&) {
+    stack_.push_string(rest);
+    return true;
+  }
+  bool on_number_part(json::string_view, error_code&) { return true; }
+  bool on_int64(std::int64_t number, json::string_view, error_code&) {
+    stack_.push_int64(number);
+    return true;
+  }
+  bool on_uint64(std::uint64_t number, json::string_view, error_code&) {
+    stack_.push_uint64(number);
+    return true;
+  }
+  bool on_double(double nearly, json::string_view text, error_code& error) {
+    double exact = nearly;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), exact);
+    if (read.ec == std::errc::result_out_of_range) exact = nearly < 1 && nearly > -1 ? 0.0 : HUGE_VAL;
+    if (!std::isfinite(exact)) {
+      error = json::error::exponent_overflow;
+      return false;
+    }
+    stack_.push_double(exact);
+    return true;
+  }
+  bool on_bool(bool value, error_code&) {
+    stack_.push_bool(value);
+    return true;
+  }
+  bool on_null(error_code&) {
+    stack_.push_null();
+    return true;
+  }
+  bool on_comment_part(json::string_view, error_code&) { return true; }
+  bool on_comment(json::string_view, error_code&) { return true; }
+
+  Json take() { return stack_.release(); }
+
+  enum class Inside : unsigned char { nothing, array, object };
+  Inside inside() const noexcept { return depth_ == 0 ? Inside::nothing : containers_[depth_ - 1]; }
+
+ private:
+  bool open(Inside container) {
+    if (depth_ < containers_.size()) containers_[depth_++] = container;
+    return true;
+  }
+  bool close() {
+    if (depth_ > 0) --depth_;
+    return true;
+  }
+  bool push_part(json::string_view part) {
+    stack_.push_chars(part);
+    return true;
+  }
+
+  json::value_stack stack_;
+  std::array<Inside, json_depth_max + 1> containers_{};
+  std::size_t depth_ = 0;
+};
+
+// What would have been right where the text breaks off or goes on in a wrong way.
+std::string expectation(Builder::Inside inside, std::string_view before) {
+  const std::size_t last = before.find_last_not_of(blanks);
+  const char previous = last == std::string_view::npos ? '\0' : before[last];
+  if (previous == '\0') return "expected a value";
+  const bool in_object = inside == Builder::Inside::object;
+  if (in_object && (previous == '{' || previous == ',')) return "expected a name in double quotes";
+  if (previous == '[' || previous == ',' || previous == ':') return "expected a value";
+  const bool ends_value = previous == '"' || previous == ']' || previous == '}' || previous == 'e' || previous == 'l' ||
+                          (previous >= '0' && previous <= '9');
+  if (!ends_value) return "this is not JSON";
+  if (in_object) return "expected a comma or }";
+  return inside == Builder::Inside::array ? "expected a comma or ]" : "this is not JSON";
+}
+
+bool misses_colon(std::string_view before, Builder::Inside inside) {
+  const std::size_t quote = before.find_last_not_of(blanks);
+  if (inside != Builder::Inside::object || quote == std::string_view::npos || before[quote] != '"') return false;
+  std::size_t open = quote;  // a name stands after { or a comma, a value after a colon
+  while (open > 0 && (before[open - 1] != '"' || (open > 1 && before[open - 2] == '\\'))) --open;
+  const std::size_t mark = open > 1 ? before.substr(0, open - 1).find_last_not_of(blanks) : std::string_view::npos;
+  return mark != std::string_view::npos && (before[mark] == '{' || before[mark] == ',');
+}
+
+// \ud83d, perhaps with the backslash of something else behind it.
+bool ends_with_half_pair(std::string_view before) {
+  if (before.ends_with('\\')) before.remove_suffix(1);
+  const std::size_t escape = before.rfind("\\u");
+  if (escape == std::string_view::npos || escape + 6 != before.size()) return false;
+  const char first = text::to_lower(before[escape + 2]);
+  const char second = text::to_lower(before[escape + 3]);
+  return first == 'd' && (second == '8' || second == '9' || second == 'a' || second == 'b');
+}
+
+std::string explain(const error_code& error, const Builder& builder, std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  if (error == json::error::incomplete) {
+    if (text.find_first_not_of(blanks) == std::string_view::npos) return "there is no value, the text is empty";
+    return "the text ends before the value does";
+  }
+  if (error == json::error::too_deep) return "nested deeper than " + std::to_string(json_depth_max) + " levels";
+  if (error == json::error::extra_data) return "there is more text after the value";
+  if (error == json::error::exponent_overflow) return "the number is too large";
+  if (error == json::error::expected_hex_digit) return "expected four hexadecimal digits after \\u";
+  if (error == json::error::illegal_leading_surrogate || error == json::error::illegal_trailing_surrogate ||
+      error == json::error::expected_utf16_escape)
+    return "half of a surrogate pair";
+  if (error != json::error::syntax) return error.message();
+  if (offset < text.size() && text::first_character(text.substr(offset)).bytes == 0) return "not valid UTF-8";
+  if (offset < text.size() && static_cast<unsigned char>(text[offset]) < 0x20)
+    return "a line end or control character inside of a value; write it as an escape like \\n";
+  if (ends_with_half_pair(before)) return "half of a surrogate pair";
+  if (before.ends_with('\\')) return "unknown escape";
+  return misses_colon(before, builder.inside()) ? "expected a colon" : expectation(builder.inside(), before);
+}
+
+void put_escaped(std::string& out, char c) {
+  constexpr std::string_view plain = "\"\"\\\\\bb\ff\nn\rr\tt";
+  for (std::size_t at = 0; at < plain.size(); at += 2) {
+    if (plain[at] != c) continue;
+    out += '\\';
+    out += plain[at + 1];
+    return;
+  }
+  constexpr std::string_view digits = "0123456789abcdef";
+  const auto code = static_cast<unsigned char>(c);
+  out += "\\u00";
+  out += digits[code / 16];
+  out += digits[code % 16];
+}
+
+constexpr bool is_plain(char c) noexcept {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+}
+
+void put_string(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain])) ++plain;
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const std::size_t bytes = text::first_character(text).bytes;
+    if (bytes > 1) {
+      out += text.substr(0, bytes);
+    } else if (bytes == 1) {
+      put_escaped(out, text.front());
+    } else {
+      out += "\xEF\xBF\xBD";
+    }
+    text.remove_prefix(bytes == 0 ? 1 : bytes);
+  }
+  out += '"';
+}
+
+template <typename Whole>
+void put_whole(std::string& out, Whole number) {
+  std::array<char, 24> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
+  out.append(buffer.data(), end);
+}
+
+void put_double(std::string& out, double number) {
+  if (!std::isfinite(number)) {  // no text says so, only arithmetic can; JSON has no word for it
+    out += "null";
+    return;
+  }
+  const double size = std::fabs(number);
+  const bool is_handy = size == 0 || (size >= 1e-7 && size < 1e21);  // as JavaScript does it
+  std::array<char, 48> buffer{};
+  const auto form = is_handy ? std::chars_format::fixed : std::chars_format::scientific;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, form).ptr;
+  const std::string_view text{buffer.data(), static_cast<std::size_t>(end - buffer.data())};
+  out += text;
+  if (is_handy && text.find('.') == std::string_view::npos) out += ".0";
+}
+
+std::string_view view(const json::string& text) noexcept { return {text.data(), text.size()}; }
+
+void put(std::string& out, const Json& value);
+
+void put_array(std::string& out, const json::array& list) {
+  out += '[';
+  bool is_first = true;
+  for (const Json& element : list) {
+    if (!std::exchange(is_first, false)) out += ',';
+    put(out, element);
+  }
+  out += ']';
+}
+
+void put_object(std::string& out, const json::object& map) {
+  out += '{';
+  bool is_first = true;
+  for (const auto& member : map) {
+    if (!std::exchange(is_first, false)) out += ',';
+    put_string(out, {member.key().data(), member.key().size()});
+    out += ':';
+    put(out, member.value());
+  }
+  out += '}';
+}
+
+void put(std::string& out, const Json& value) {
+  switch (value.kind()) {
+    case json::kind::null:
+      out += "null";
+      return;
+    case json::kind::bool_:
+      out += value.get_bool() ? "true" : "false";
+      return;
+    case json::kind::int64:
+      return put_whole(out, value.get_int64());
+    case json::kind::uint64:
+      return put_whole(out, value.get_uint64());
+    case json::kind::double_:
+      return put_double(out, value.get_double());
+    case json::kind::string:
+      return put_string(out, view(value.get_string()));
+    case json::kind::array:
+      return put_array(out, value.get_array());
+    case json::kind::object:
+      return put_object(out, value.get_object());
+  }
+}
+
+bool equal_lists(const json::array& left, const json::array& right) {
+  if (left.size() != right.size()) return false;
+  for (std::size_t at = 0; at < left.size(); ++at) {
+    if (!equal(left[at], right[at])) return false;
+  }
+  return true;
+}
+
+bool equal_maps(const json::object& left, const json::object& right) {
+  if (left.size() != right.size()) return false;
+  for (const auto& member : left) {
+    const Json* other = right.if_contains(member.key());
+    if (other == nullptr || !equal(member.value(), *other)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::expected<Json, std::string> parse_json(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = json_depth_max;
+  json::basic_parser<Builder> parser{options};
+  error_code error;
+  std::size_t used = parser.write_some(false, text.data(), text.size(), error);
+  if (!error && used < text.size()) error = json::error::extra_data;
+  if (!error) return parser.handler().take();
+  const text::Place place = text::place_of_offset(text, used);
+  return std::unexpected("line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " +
+                         explain(error, parser.handler(), text, used));
+}
+
+std::string to_text(const Json& value) {
+  std::string out;
+  put(out, value);
+  return out;
+}
+
+std::string to_plain(const Json& value) {
+  if (value.is_null()) return {};
+  if (value.is_string()) return std::string{view(value.get_string())};
+  return to_text(value);
+}
+
+bool equal(const Json& left, const Json& right) {
+  if (left.is_number() && right.is_number()) return compare_numbers(left, right) == std::partial_ordering::equivalent;
+  if (left.kind() != right.kind()) return false;
+  switch (left.kind()) {
+    case json::kind::array:
+      return equal_lists(left.get_array(), right.get_array());
+    case json::kind::object:
+      return equal_maps(left.get_object(), right.get_object());
+    case json::kind::string:
+      return view(left.get_string()) == view(right.get_string());
+    case json::kind::bool_:
+      return left.get_bool() == right.get_bool();
+    default:
+      return true;
+  }
+}
+
+}  // namespace reprise::flow

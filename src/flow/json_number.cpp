@@ -1,0 +1,156 @@
+#include "flow/json_number.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/string.hpp>
+
+namespace reprise::flow {
+namespace {
+
+constexpr double two_to_63 = 9'223'372'036'854'775'808.0;
+constexpr double two_to_64 = 18'446'744'073'709'551'616.0;
+
+// Conversion to double would round what lies beyond 2^53, therefore the double is cut to a whole number instead.
+template <typename Whole>
+std::partial_ordering compare_whole(Whole left, double right, double lowest, double beyond) noexcept {
+  if (std::isnan(right)) return std::partial_ordering::unordered;
+  if (right < lowest) return std::partial_ordering::greater;
+  if (right >= beyond) return std::partial_ordering::less;
+  const double cut = std::trunc(right);
+  const auto whole = static_cast<Whole>(cut);
+  if (left != whole) return left <=> whole;
+  return cut <=> right;
+}
+
+std::partial_ordering compare_to_double(const Json& left, double right) noexcept {
+  if (const auto* whole = left.if_int64()) return compare_whole(*whole, right, -two_to_63, two_to_63);
+  if (const auto* whole = left.if_uint64()) return compare_whole(*whole, right, 0.0, two_to_64);
+  return left.get_double() <=> right;
+}
+
+std::partial_ordering reversed(std::partial_ordering order) noexcept {
+  if (order == std::partial_ordering::less) return std::partial_ordering::greater;
+  if (order == std::partial_ordering::greater) return std::partial_ordering::less;
+  return order;
+}
+
+__extension__ typedef unsigned __int128 Wide;
+
+// |value| = mantissa * 10^exponent, with the fewest digits that mean this value.
+struct Decimal {
+  std::uint64_t mantissa = 0;
+  int exponent = 0;
+};
+
+Decimal without_zeros(Decimal decimal) noexcept {
+  while (decimal.mantissa != 0 && decimal.mantissa % 10 == 0) {
+    decimal.mantissa /= 10;
+    ++decimal.exponent;
+  }
+  return decimal;
+}
+
+Decimal decimal_of(double value) noexcept {
+  std::array<char, 32> buffer{};
+  const auto written =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::fabs(value), std::chars_format::scientific);
+  const std::string_view text{buffer.data(), static_cast<std::size_t>(written.ptr - buffer.data())};
+  const std::size_t mark = text.find('e');
+  if (mark == std::string_view::npos) return {};
+  Decimal decimal;
+  for (const char c : text.substr(0, mark)) {
+    if (c == '.') continue;
+    decimal.mantissa = decimal.mantissa * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  const std::size_t digits = text[mark + 1] == '+' ? mark + 2 : mark + 1;
+  std::from_chars(text.data() + digits, text.data() + text.size(), decimal.exponent);
+  decimal.exponent -= mark >= 2 ? static_cast<int>(mark) - 2 : 0;
+  return without_zeros(decimal);
+}
+
+Decimal decimal_of(const Json& value) noexcept {
+  if (const auto* whole = value.if_int64()) {
+    const auto bits = static_cast<std::uint64_t>(*whole);
+    return without_zeros({*whole < 0 ? 0 - bits : bits, 0});
+  }
+  if (const auto* whole = value.if_uint64()) return without_zeros({*whole, 0});
+  return decimal_of(value.get_double());
+}
+
+std::size_t mixed(std::size_t seed, std::size_t hash) noexcept {
+  return (seed ^ hash) * 0x9E37'79B9'7F4A'7C15U + (hash >> 29U);
+}
+
+std::size_t hash_of_text(std::string_view text) { return std::hash<std::string_view>{}(text); }
+
+double rounded(const Json& number) noexcept {
+  if (const auto* whole = number.if_int64()) return static_cast<double>(*whole);
+  if (const auto* whole = number.if_uint64()) return static_cast<double>(*whole);
+  return number.get_double();
+}
+
+}  // namespace
+
+std::partial_ordering compare_numbers(const Json& left, const Json& right) noexcept {
+  if (right.is_double()) return compare_to_double(left, right.get_double());
+  if (left.is_double()) return reversed(compare_to_double(right, left.get_double()));
+  if (left.is_int64() && right.is_int64()) return left.get_int64() <=> right.get_int64();
+  if (left.is_uint64() && right.is_uint64()) return left.get_uint64() <=> right.get_uint64();
+  if (left.is_int64()) {
+    if (left.get_int64() < 0) return std::partial_ordering::less;
+    return static_cast<std::uint64_t>(left.get_int64()) <=> right.get_uint64();
+  }
+  return reversed(compare_numbers(right, left));
+}
+
+bool is_whole(const Json& value) noexcept {
+  if (value.is_int64() || value.is_uint64()) return true;
+  return value.is_double() && std::trunc(value.get_double()) == value.get_double();
+}
+
+bool is_multiple(const Json& value, const Json& divisor) noexcept {
+  const Decimal dividend = decimal_of(value);
+  const Decimal unit = decimal_of(divisor);
+  if (dividend.mantissa == 0) return true;
+  if (unit.mantissa == 0) return false;
+  if (dividend.exponent < unit.exponent) return false;  // it has digits where the divisor and its multiples have none
+  Wide remainder = dividend.mantissa % unit.mantissa;
+  for (int zero = unit.exponent; zero < dividend.exponent && remainder != 0; ++zero)
+    remainder = remainder * 10 % unit.mantissa;
+  return remainder == 0;
+}
+
+std::size_t hash_of(const Json& value) {
+  if (value.is_number()) return std::hash<double>{}(rounded(value));
+  const std::size_t seed = static_cast<std::size_t>(value.kind()) + 1;
+  switch (value.kind()) {
+    case boost::json::kind::string:
+      return hash_of_text({value.get_string().data(), value.get_string().size()});
+    case boost::json::kind::array: {
+      std::size_t hash = seed;
+      for (const Json& element : value.get_array()) hash = mixed(hash, hash_of(element));
+      return hash;
+    }
+    case boost::json::kind::object: {
+      std::size_t sum = 0;  // the order of the members must not matter
+      for (const auto& member : value.get_object()) {
+        const std::string_view key{member.key().data(), member.key().size()};
+        sum += mixed(hash_of_text(key), hash_of(member.value()));
+      }
+      return mixed(seed, sum);
+    }
+    case boost::json::kind::bool_:
+      return mixed(seed, value.get_bool() ? 1 : 2);
+    default:
+      return seed;
+  }
+}
+
+}  // namespace reprise::flow

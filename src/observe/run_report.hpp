@@ -1,0 +1,113 @@
+// What became of a run, worked out from its events as they come: counts for each step, details only of work that had trouble.
+//
+//   RunReporter reporter{plan};
+//   for (const Event& event : events) reporter.add(event);
+//   const RunReport report = reporter.report();
+//
+// Work that succeeds leaves nothing but a count, so a run with a million items costs little. Of failures the first `details_max` are
+// kept with their words; the rest only counts.
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <reprise/event.hpp>
+
+#include "core/plan.hpp"
+#include "core/state.hpp"
+
+namespace reprise::observe {
+
+struct StepReport {
+  std::string name;
+  core::StepStatus status = core::StepStatus::pending;
+  bool has_items = false;
+  std::uint32_t items = 1;
+  std::uint32_t running = 0;
+  std::uint32_t waiting = 0;
+  std::uint32_t succeeded = 0;
+  std::uint32_t failed = 0;
+  std::uint32_t canceled = 0;
+  std::uint32_t dead_letters = 0;
+  std::uint64_t attempts = 0;   // started, all items and visits together
+  std::uint64_t retries = 0;    // waits that were followed, or will be, by another attempt
+  std::uint64_t rescued = 0;    // items that succeeded after at least one failure
+  std::uint64_t lost = 0;       // attempts during which the engine died
+  std::uint64_t fallbacks = 0;  // times another way was tried
+  Duration waited{0};           // sum of all waits between attempts
+  std::optional<WallTime> first_started = {};
+  std::optional<WallTime> last_event = {};
+};
+
+struct TroubledItem {
+  std::uint32_t step = 0;  // index into RunReport::steps
+  std::uint32_t item = 0;
+  core::ItemStatus status = core::ItemStatus::failed;  // waiting, running, failed or canceled
+  std::uint64_t attempts = 0;
+  Failure failure = {};  // the last one
+  StopReason reason = StopReason::none;
+  bool dead_letter = false;
+  Duration waited{0};
+  WallTime due = {};   // waiting: until then
+  WallTime time = {};  // of its last event
+};
+
+struct RunReport {
+  RunStatus status = RunStatus::running;
+  StopReason reason = StopReason::none;
+  WallTime created = {};
+  std::optional<WallTime> ended = {};
+  std::vector<StepReport> steps;
+  std::vector<TroubledItem> troubled;  // by step and item: what has failed and was not made good by a later attempt
+  std::uint64_t without_details = 0;   // failed ones beyond those
+  std::uint64_t recoveries = 0;        // times the engine had died
+
+  std::uint64_t attempts() const;
+  std::uint64_t retries() const;
+  std::uint64_t failed() const;
+};
+
+class RunReporter {
+ public:
+  // `first_step_items`: of a task that was submitted with items, which no event tells; 0 = it was not.
+  explicit RunReporter(std::shared_ptr<const core::Plan> plan, std::uint32_t first_step_items = 0,
+                       std::size_t details_max = 10'000);
+
+  void add(const Event& event);
+  RunReport report() const;
+
+ private:
+  using Place = std::pair<std::uint32_t, std::uint32_t>;  // step, item
+  struct Item {
+    core::ItemStatus status = core::ItemStatus::untouched;
+    bool has_failed = false;
+    bool dead_letter = false;
+    std::unique_ptr<TroubledItem> details;
+  };
+
+  void add_of_step(const Event& event, std::uint32_t step);
+  void add_failed(const Event& event, std::uint32_t step);
+  void add_retrying(const Event& event, std::uint32_t step);
+  void add_completed(const Event& event, std::uint32_t step);
+  void add_reopened(const Event& event);
+  void mark_dead_letter(const Event& event, std::uint32_t step, bool is_one);
+  void move(std::uint32_t step, Item& item, core::ItemStatus to);
+  void forget_items(std::uint32_t step);
+  core::StepStatus status_of(std::uint32_t step) const;
+
+  std::shared_ptr<const core::Plan> plan_;
+  std::size_t details_max_;
+  std::size_t details_ = 0;
+  bool is_canceling_ = false;
+  RunReport report_;
+  std::map<std::string, std::uint32_t, std::less<>> step_numbers_;
+  std::map<Place, Item> items_;  // under way, failed or canceled
+};
+
+}  // namespace reprise::observe

@@ -1,0 +1,284 @@
+// Reports: what an engine did, told by its events, agrees with the engine's own state.
+#include "observe/run_report.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <reprise/engine.hpp>
+
+#include "observe/why.hpp"
+#include "runtime/snapshot.hpp"
+#include "support/run_program.hpp"
+
+namespace reprise::observe {
+namespace {
+
+using namespace std::chrono_literals;
+using testing_support::TemporaryDirectory;
+
+std::shared_ptr<const core::Plan> plan_of(std::uint32_t tolerate = 0) {
+  auto plan = std::make_shared<core::Plan>();
+  plan->name = "test";
+  core::StepPlan list;
+  list.name = std::make_shared<const std::string>("list");
+  core::StepPlan each;
+  each.name = std::make_shared<const std::string>("each");
+  each.needs = {0};
+  each.for_each = true;
+  each.tolerate = tolerate;
+  plan->steps = {list, each};
+  plan->connect();
+  return plan;
+}
+
+class Story {  // events in order
+ public:
+  explicit Story(RunReporter& reporter) : reporter_{reporter} {}
+
+  void tell(EventType type, std::string step = "", std::uint32_t item = 0, std::uint64_t attempt = 0) {
+    Event event{.type = type,
+                .sequence = ++sequence_,
+                .time = WallTime{Duration{sequence_}},
+                .step = std::move(step),
+                .item = item,
+                .attempt = attempt};
+    if (type == EventType::prepared) event.items = item;
+    if (type == EventType::failed) event.failure = Failure{.message = "no"};
+    if (type == EventType::failed) event.reason = StopReason::attempts;
+    if (type == EventType::retrying) event.delay = 1s;
+    if (type == EventType::prepared) event.item = 0;
+    reporter_.add(event);
+  }
+  void fail_once(std::uint32_t item) {
+    tell(EventType::started, "each", item, 1);
+    Event failed{.type = EventType::failed, .step = "each", .item = item, .attempt = 1, .will_retry = true};
+    failed.failure = Failure{.message = "no"};
+    reporter_.add(failed);
+    tell(EventType::retrying, "each", item, 1);
+  }
+
+ private:
+  RunReporter& reporter_;
+  std::uint64_t sequence_ = 0;
+};
+
+TEST(ObserveRunReport, CountsStepsAndKeepsOnlyTrouble) {
+  RunReporter reporter{plan_of()};
+  Story story{reporter};
+  story.tell(EventType::submitted);
+  story.tell(EventType::started, "list", 0, 1);
+  EXPECT_EQ(reporter.report().steps[0].running, 1U);
+  story.tell(EventType::completed, "list", 0, 1);
+  story.tell(EventType::prepared, "each", 4);
+  story.tell(EventType::started, "each", 0, 1);
+  story.tell(EventType::completed, "each", 0, 1);
+  story.fail_once(1);
+  EXPECT_EQ(reporter.report().troubled.size(), 1U);
+  EXPECT_EQ(reporter.report().troubled[0].status, core::ItemStatus::waiting);
+  story.tell(EventType::started, "each", 1, 2);
+  story.tell(EventType::completed, "each", 1, 2);
+  story.fail_once(2);
+  story.tell(EventType::started, "each", 2, 2);
+  story.tell(EventType::failed, "each", 2, 2);
+  const RunReport report = reporter.report();
+  EXPECT_EQ(report.steps[0].status, core::StepStatus::succeeded);
+  const StepReport& each = report.steps[1];
+  EXPECT_EQ(each.status, core::StepStatus::failed);  // more than it tolerates, and nothing runs
+  EXPECT_EQ(each.items, 4U);
+  EXPECT_EQ(each.succeeded, 2U);
+  EXPECT_EQ(each.failed, 1U);
+  EXPECT_EQ(each.attempts, 5U);
+  EXPECT_EQ(each.retries, 2U);
+  EXPECT_EQ(each.rescued, 1U);
+  EXPECT_EQ(each.waited, 2s);
+  ASSERT_EQ(report.troubled.size(), 1U);
+  EXPECT_EQ(report.troubled[0].item, 2U);
+  EXPECT_EQ(report.troubled[0].attempts, 2U);
+  EXPECT_EQ(report.troubled[0].reason, StopReason::attempts);
+  EXPECT_EQ(report.attempts(), 6U);
+  EXPECT_EQ(report.failed(), 1U);
+}
+
+TEST(ObserveRunReport, KeepsAsManyDetailsAsItMay) {
+  RunReporter reporter{plan_of(1000), 0, 10};
+  Story story{reporter};
+  story.tell(EventType::prepared, "each", 100);
+  for (std::uint32_t item = 0; item < 100; ++item) {
+    story.tell(EventType::started, "each", item, 1);
+    story.tell(EventType::failed, "each", item, 1);
+  }
+  const RunReport report = reporter.report();
+  EXPECT_EQ(report.troubled.size(), 10U);
+  EXPECT_EQ(report.without_details, 90U);
+  EXPECT_EQ(report.steps[1].failed, 100U);
+  EXPECT_EQ(report.steps[1].status, core::StepStatus::succeeded);  // all of that is tolerated
+}
+
+TEST(ObserveRunReport, BeginsAgainWhatIsReopenedOrRevisited) {
+  RunReporter reporter{plan_of()};
+  Story story{reporter};
+  story.tell(EventType::started, "list", 0, 1);
+  story.tell(EventType::failed, "list", 0, 1);
+  story.tell(EventType::unreachable, "each");
+  story.tell(EventType::ended);
+  EXPECT_EQ(reporter.report().steps[1].status, core::StepStatus::unreachable);
+  story.tell(EventType::reopened);
+  EXPECT_EQ(reporter.report().steps[0].waiting, 1U);
+  EXPECT_EQ(reporter.report().steps[0].failed, 0U);
+  EXPECT_EQ(reporter.report().steps[1].status, core::StepStatus::pending);
+  story.tell(EventType::started, "list", 0, 1);
+  story.tell(EventType::completed, "list", 0, 1);
+  story.tell(EventType::prepared, "each", 2);
+  story.tell(EventType::started, "each", 1, 1);
+  story.tell(EventType::failed, "each", 1, 1);
+  story.tell(EventType::revisited, "list");
+  const RunReport report = reporter.report();
+  EXPECT_EQ(report.steps[0].status, core::StepStatus::pending);
+  EXPECT_EQ(report.steps[0].succeeded, 0U);
+  EXPECT_EQ(report.steps[1].failed, 0U);
+  EXPECT_TRUE(report.troubled.empty());
+  EXPECT_EQ(report.steps[0].attempts, 2U);  // what was done stays done
+}
+
+// Runs of all kinds through the real engine; the report of their events says what the engine's state says.
+TEST(ObserveRunReport, AgreesWithTheEngine) {
+  const TemporaryDirectory folder;
+  const std::string url = "sqlite:" + folder.path() + "/runs.db";
+  std::vector<RunId> ids;
+  {
+    Engine engine{{.store = url, .threads = 4}};
+    Policy quick;
+    quick.max_attempts = 3;
+    quick.initial = 1ms;
+    ASSERT_TRUE(engine.handle("list", [](Work& work) -> std::expected<std::string, Failure> {
+      std::vector<std::string> items;
+      for (const char c : work.input()) items.emplace_back(1, c);
+      return encode_list(items);
+    }));
+    ASSERT_TRUE(engine.handle("do",
+                              [](Work& work) -> std::expected<std::string, Failure> {  // a digit: how often it fails
+                                const std::string_view input = work.input();
+                                if (input.empty() || input == "x")
+                                  return std::unexpected{Failure{.type = "ValueError"}};
+                                if (work.attempt() <= static_cast<std::uint64_t>(input[0] - '0'))
+                                  return std::unexpected{Failure{.type = "TimeoutError"}};
+                                return std::string{input};
+                              },
+                              {.retry = quick}));
+    for (const OnFailure rule : {OnFailure::fail, OnFailure::proceed, OnFailure::skip, OnFailure::dead_letter}) {
+      const std::string name = "flow" + std::to_string(static_cast<int>(rule));
+      ASSERT_TRUE(engine.flow(
+          {.name = name,
+           .steps = {{.name = "list", .handler = "list"},
+                     {.name = "each", .handler = "do", .needs = {"list"}, .for_each = "list", .on_failure = rule},
+                     {.name = "pause", .needs = {"each"}, .wait = 1ms},
+                     {.name = "last", .handler = "list", .needs = {"pause"}}}}));
+      for (const std::string input : {"", "000", "0120", "123x", "xx"}) {
+        ids.push_back(engine.submit({.flow = name, .input = input}).value());
+      }
+    }
+    ids.push_back(engine.submit({.handler = "do", .items = {"0", "1", "x", "9"}}).value());
+    for (const RunId& run : ids) ASSERT_TRUE(engine.wait(run, 60s));
+    for (std::size_t index = 0; index < ids.size(); index += 2) {
+      if (!engine.retry_failed(ids[index])) continue;  // nothing in it has failed
+      ASSERT_TRUE(engine.wait(ids[index], 60s));
+    }
+  }
+  auto snapshot = runtime::Snapshot::open(url);
+  ASSERT_TRUE(snapshot);
+  for (const RunId& run : ids) {
+    const auto view = snapshot->run(run);
+    ASSERT_TRUE(view && *view);
+    const auto& steps = (*view)->steps;
+    RunReporter reporter{(*view)->plan, steps[0].has_items ? steps[0].items : 0};
+    ASSERT_TRUE(snapshot->each_event(run, [&](const Event& event) {
+      reporter.add(event);
+      return true;
+    }));
+    const RunReport report = reporter.report();
+    EXPECT_EQ(report.status, (*view)->info.status);
+    EXPECT_EQ(report.ended, (*view)->info.ended);
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      EXPECT_EQ(report.steps[step].status, steps[step].status) << steps[step].name;
+      EXPECT_EQ(report.steps[step].items, steps[step].items) << steps[step].name;
+      EXPECT_EQ(report.steps[step].succeeded, steps[step].succeeded) << steps[step].name;
+      EXPECT_EQ(report.steps[step].failed, steps[step].failed) << steps[step].name;
+      EXPECT_EQ(report.steps[step].running, steps[step].running) << steps[step].name;
+    }
+    EXPECT_TRUE(snapshot->replay(run)->is_same);
+  }
+}
+
+// ---- why ----------------------------------------
+
+Explanation explained(Policy policy, Event failed, std::optional<Event> next = {}) {
+  auto plan = std::make_shared<core::Plan>();
+  core::StepPlan step;
+  step.name = std::make_shared<const std::string>("s");
+  step.policy = std::move(policy);
+  step.breaker_limit = 3;
+  plan->steps = {step};
+  Explainer explainer{plan, {}};
+  failed.type = EventType::failed;
+  failed.step = "s";
+  if (failed.attempt == 0) failed.attempt = 3;
+  explainer.add(failed);
+  if (next) explainer.add(*next);
+  return explainer.explanations().at(0);
+}
+
+std::string all_of(const Explanation& explanation) {
+  std::string text;
+  for (const std::string& sentence : explanation.judgements.back().sentences) text += sentence + "\n";
+  text += explanation.ending + "\n";
+  for (const std::string& remedy : explanation.remedies) text += remedy + "\n";
+  return text;
+}
+
+TEST(ObserveWhy, NamesTheLimitAndWhatWouldChangeIt) {
+  const auto stopped = [](Policy policy, StopReason reason, Failure failure, std::int32_t rule = -1) {
+    Event event{.failure = std::move(failure), .reason = reason, .rule = rule};
+    return all_of(explained(std::move(policy), std::move(event)));
+  };
+  const auto expect = [](const std::string& text, std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  };
+  const Failure timeout{.type = "TimeoutError", .failure_class = FailureClass::transient};
+  expect(stopped({.max_attempts = 3}, StopReason::attempts, timeout),
+         {"attempt 3 of max_attempts 3", "raise max_attempts above 3", "by the rule: type TimeoutError"});
+  expect(stopped({.max_elapsed = 15min}, StopReason::deadline, timeout),
+         {"max_elapsed 15m", "raise max_elapsed above 15m"});
+  expect(stopped({.retry_budget = 10s}, StopReason::budget, timeout),
+         {"retry_budget 10s", "raise retry_budget above 10s"});
+  expect(stopped({.only_on = FailureRules{FailureRule::of_http(503)}}, StopReason::not_listed, timeout),
+         {"only_on lists http:503", "add TimeoutError to only_on"});
+  expect(stopped({.never_on = FailureRules{FailureRule::of_exit(2)}}, StopReason::permanent, {.exit_code = 2}, 0),
+         {"exit:2 stands in never_on", "take exit:2 out of never_on"});
+  expect(stopped({}, StopReason::permanent,
+                 {.message = "x", .failure_class = FailureClass::deterministic, .permanent = true}),
+         {"the work itself said that it is permanent"});
+  expect(stopped({}, StopReason::circuit_open, timeout), {"3 times in a row", "circuit breaker above 3"});
+  expect(stopped({}, StopReason::attempts,
+                 {.failure_class = FailureClass::transient, .details = "classified by rule 2: /quota/\nmore"}),
+         {"by the rule: rule 2: /quota/."});
+}
+
+TEST(ObserveWhy, TellsTheNumbersOfTheWait) {
+  Event failed{.attempt = 1,
+               .will_retry = true,
+               .failure = Failure{.type = "TimeoutError", .failure_class = FailureClass::transient}};
+  Event retrying{.type = EventType::retrying, .step = "s", .attempt = 1, .next_attempt = 2};
+  retrying.delay = 1312ms;
+  retrying.range = {2s, 500ms, 2s};
+  const std::string text = all_of(explained({.max_attempts = 5}, failed, retrying));
+  EXPECT_NE(text.find("Tried again: transient failures are retried; max_attempts 5 leaves 4."), std::string::npos)
+      << text;
+  EXPECT_NE(
+      text.find(
+          "It waits 1.31s before attempt 2, drawn from 500ms to 2s (exponential backoff, nominal 2s, jitter full)."),
+      std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace reprise::observe

@@ -1,0 +1,125 @@
+#include "observe/words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include <reprise/classify.hpp>
+
+#include "text/utf8.hpp"
+
+namespace reprise::observe {
+namespace {
+
+std::string padded(std::uint64_t number, std::size_t width) {
+  std::string digits = std::to_string(number);
+  return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
+}
+
+// At most so many characters of it, and none of them cut in two.
+std::string shortened(std::string_view text) {
+  const std::string safe = text::safe_to_show(text);
+  std::size_t at = 0;
+  for (std::size_t characters = 0; at < safe.size(); ++characters) {
+    if (characters == message_characters_max) return safe.substr(0, at) + "…";
+    at += std::max<std::size_t>(1, text::first_character(std::string_view{safe}.substr(at)).bytes);
+  }
+  return safe;
+}
+
+// How the attempt ended, in numbers.
+std::string ending_of(const Failure& failure) {
+  if (failure.http_status) return "HTTP " + std::to_string(*failure.http_status);
+  if (failure.signal) {
+    const std::string_view name = signal_name(*failure.signal);
+    return name.empty() ? "signal " + std::to_string(*failure.signal) : std::string{name};
+  }
+  if (failure.exit_code) return "exit " + std::to_string(*failure.exit_code);
+  return "";
+}
+
+// Only the class is recorded with a decision. The kind is what the same evidence would be called today, if it fits the class.
+FailureKind kind_of(const Failure& failure) {
+  if (failure.kind != FailureKind::none || !failure.failure_class) return failure.kind;
+  Failure evidence = failure;
+  evidence.failure_class.reset();
+  const Classification found = classify(evidence_of(evidence));
+  return found.failed && found.failure_class == failure.failure_class ? found.kind : FailureKind::none;
+}
+
+struct TimeOfDay {
+  std::chrono::year_month_day date;
+  std::string clock;  // 10:00:00
+  std::uint64_t nanoseconds;
+};
+
+TimeOfDay taken_apart(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const std::chrono::hh_mm_ss clock{seconds - day};
+  const auto two = [](auto number) { return padded(static_cast<std::uint64_t>(number), 2); };
+  return {std::chrono::year_month_day{day},
+          two(clock.hours().count()) + ":" + two(clock.minutes().count()) + ":" + two(clock.seconds().count()),
+          static_cast<std::uint64_t>((time - seconds).count())};
+}
+
+}  // namespace
+
+std::string what_failed(const Failure& failure) {
+  std::string words = ending_of(failure);
+  if (!words.empty() && failure.message.starts_with(words)) return shortened(failure.message);  // it says that itself
+  const auto add = [&](std::string_view text) {
+    if (text.empty() || words.find(text) != std::string::npos) return;
+    if (!words.empty()) words += ": ";
+    words += text;
+  };
+  add(shortened(failure.type));
+  const std::string message = shortened(failure.message);
+  if (message.find(words) != std::string::npos && !words.empty()) return message;  // it says all of that itself
+  add(message);
+  if (!words.empty()) return words;
+  return failure.kind == FailureKind::none ? "failed without a message" : std::string{name_of(failure.kind)};
+}
+
+std::string class_words(const Failure& failure) {
+  std::string words{failure.failure_class ? name_of(*failure.failure_class) : "not classified"};
+  if (const FailureKind kind = kind_of(failure); kind != FailureKind::none) words += ", " + std::string{name_of(kind)};
+  return words;
+}
+
+std::string_view reason_words(StopReason reason) noexcept {
+  constexpr std::array<std::string_view, 10> words{"it goes on",
+                                                   "it was cancelled",
+                                                   "this failure is permanent",
+                                                   "this failure is not in only_on",
+                                                   "the handler gave no verdict",
+                                                   "the circuit breaker was open",
+                                                   "its attempts were used up",
+                                                   "its time was over",
+                                                   "its budget for waiting was used up",
+                                                   "the step was visited too often"};
+  static_assert(words.size() == static_cast<std::size_t>(StopReason::max_visits) + 1);
+  const auto number = static_cast<std::size_t>(reason);
+  return number < words.size() ? words[number] : "of a reason this version does not know";
+}
+
+std::string work_name(std::string_view step, std::uint32_t item, bool has_items) {
+  return has_items ? std::string{step} + "[" + std::to_string(item) + "]" : std::string{step};
+}
+
+std::string date_and_time(WallTime time) {
+  const TimeOfDay parts = taken_apart(time);
+  std::string fraction = parts.nanoseconds == 0 ? "" : "." + padded(parts.nanoseconds, 9);
+  while (fraction.ends_with("000")) fraction.resize(fraction.size() - 3);
+  return padded(static_cast<std::uint64_t>(static_cast<int>(parts.date.year())), 4) + "-" +
+         padded(static_cast<unsigned>(parts.date.month()), 2) + "-" +
+         padded(static_cast<unsigned>(parts.date.day()), 2) + "T" + parts.clock + fraction + "Z";
+}
+
+std::string clock_time(WallTime time) { return taken_apart(time).clock + "Z"; }
+
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return std::to_string(number) + " " + std::string{noun} + (number == 1 ? "" : "s");
+}
+
+}  // namespace reprise::observe

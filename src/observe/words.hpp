@@ -1,0 +1,37 @@
+// The same words wherever a person reads about a run: what failed, which piece of work, when.
+//
+// Plain text on one line: no control characters, whatever a program wrote into its message. Thread safety: functions of their arguments.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <reprise/event.hpp>
+#include <reprise/failure.hpp>
+
+namespace reprise::observe {
+
+inline constexpr std::size_t message_characters_max = 200;  // of a failure on one line; the rest is "…"
+
+// HTTP 429: too many requests · exit 1 · SIGKILL · TimeoutError: no answer
+std::string what_failed(const Failure& failure);
+
+// transient, throttled
+std::string class_words(const Failure& failure);
+
+// What a stop reason means: "its attempts were used up".
+std::string_view reason_words(StopReason reason) noexcept;
+
+// fetch, or fetch[57] for a step with items.
+std::string work_name(std::string_view step, std::uint32_t item, bool has_items);
+
+// 2026-11-15T10:00:00.123Z, with 0, 3, 6 or 9 decimals.
+std::string date_and_time(WallTime time);
+// 10:00:00Z
+std::string clock_time(WallTime time);
+
+// 1 item, 2 items
+std::string counted(std::uint64_t number, std::string_view noun);
+
+}  // namespace reprise::observe

@@ -1,0 +1,273 @@
+#include "runtime/control.hpp"
+
+#include <sys/eventfd.h>
+#include <sys/poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <exception>
+#include <list>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <reprise/env.hpp>
+
+#include "runtime/control_line.hpp"
+#include "runtime/control_socket.hpp"
+
+// One thread, one poll() over the listener, all connections and the event that ends it. A connection is read until its line is complete,
+// answered, written to, closed. Who is slow delays nobody else; only the handler does, because its calls come one at a time.
+
+namespace reprise::runtime {
+namespace {
+
+using exec::Descriptor;
+using TimePoint = Env::TimePoint;
+
+constexpr std::size_t read_bytes = std::size_t{16} * 1024;
+constexpr std::chrono::milliseconds rest_without_descriptors{
+    100};  // before the next try when the process has no more of them
+
+TimePoint now() { return system_env().now(); }
+
+// For poll(): rounded up, so that it does not wake before the time has come.
+int milliseconds_until(TimePoint due) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - now()).count();
+  return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left, 0, 60'000));
+}
+
+enum class Progress : unsigned char { waits, ended };
+
+// What can be read now goes to the end of `text`. Ended: there will be no more.
+Progress receive(int socket, std::string& text) {
+  std::array<char, read_bytes> bytes;
+  const ssize_t count = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
+  if (count > 0) {
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+    return Progress::waits;
+  }
+  const bool is_over = count == 0 || (errno != EAGAIN && errno != EINTR);
+  return is_over ? Progress::ended : Progress::waits;
+}
+
+// What can be written now leaves `text`. Ended: the other end is gone.
+Progress send_some(int socket, std::string_view& text) {
+  const ssize_t count = ::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (count >= 0) {
+    text.remove_prefix(static_cast<std::size_t>(count));
+    return Progress::waits;
+  }
+  return errno == EAGAIN || errno == EINTR ? Progress::waits : Progress::ended;
+}
+
+ControlAnswer failed(ErrorCode code, std::string message) { return std::unexpected{Error{code, std::move(message)}}; }
+
+struct Connection {
+  Descriptor socket;
+  TimePoint due;
+  std::string request = {};
+  std::string answer = {};
+  std::string_view unsent = {};  // of the answer; the connection stays where it is while it has one
+  bool is_over = false;
+};
+
+}  // namespace
+
+class ControlServer::State {
+ public:
+  State(BoundSocket socket, Descriptor end, Handler handler, ControlLimits limits)
+      : socket_{std::move(socket)}, end_{std::move(end)}, handler_{std::move(handler)}, limits_{limits} {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(end_.get(), &one, sizeof one);
+    if (thread_.joinable()) thread_.join();
+    remove_control_socket(socket_);
+  }
+
+  void start() {
+    thread_ = std::thread{[this] { serve(); }};
+  }
+
+ private:
+  void serve();
+  void accept_one();
+  void read_from(Connection& connection);
+  void answer(Connection& connection, const ControlAnswer& said);
+  ControlAnswer handle(std::string_view line);
+
+  BoundSocket socket_;
+  Descriptor end_;
+  Handler handler_;
+  ControlLimits limits_;
+  std::list<Connection> connections_;
+  TimePoint accepts_from_{};
+  std::thread thread_;
+};
+
+void ControlServer::State::serve() {
+  std::vector<pollfd> watched;
+  while (true) {
+    const bool rests = accepts_from_ > now();
+    const bool has_room = connections_.size() < limits_.connections_max && !rests;
+    watched.assign({{end_.get(), POLLIN, 0}, {has_room ? socket_.listener.get() : -1, POLLIN, 0}});
+    TimePoint due = rests ? accepts_from_ : TimePoint::max();
+    for (const Connection& each : connections_) {
+      watched.push_back({each.socket.get(), static_cast<short>(each.unsent.empty() ? POLLIN : POLLOUT), 0});
+      due = std::min(due, each.due);
+    }
+    const int ready = ::poll(watched.data(), watched.size(), due == TimePoint::max() ? -1 : milliseconds_until(due));
+    if (ready < 0) continue;  // a signal
+    if (watched[0].revents != 0) return;
+    auto event = watched.begin() + 2;
+    for (Connection& each : connections_) {
+      if ((event++)->revents == 0) continue;
+      if (each.unsent.empty()) {
+        read_from(each);
+      } else {
+        each.is_over = send_some(each.socket.get(), each.unsent) == Progress::ended || each.unsent.empty();
+      }
+    }
+    const TimePoint time = now();
+    std::erase_if(connections_, [&](const Connection& each) { return each.is_over || each.due <= time; });
+    if (watched[1].revents != 0) accept_one();
+  }
+}
+
+void ControlServer::State::accept_one() {
+  Descriptor socket{::accept4(socket_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+  if (!socket.is_open()) {
+    const bool is_short_of_something = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
+    if (is_short_of_something) accepts_from_ = now() + rest_without_descriptors;
+    return;
+  }
+  connections_.push_back({.socket = std::move(socket), .due = now() + limits_.time_max});
+  if (!peer_is_same_user(connections_.back().socket.get())) {
+    answer(connections_.back(), failed(ErrorCode::invalid, "Only the user whose process owns the store may ask it."));
+  }
+}
+
+void ControlServer::State::read_from(Connection& connection) {
+  const Progress progress = receive(connection.socket.get(), connection.request);
+  const std::string_view received = connection.request;
+  const std::size_t end = received.find('\n');
+  if (end != std::string_view::npos && end < limits_.line_bytes_max)
+    return answer(connection, handle(received.substr(0, end)));
+  if (received.size() >= limits_.line_bytes_max) {
+    return answer(connection, failed(ErrorCode::invalid, "The request is longer than " +
+                                                             std::to_string(limits_.line_bytes_max) + " bytes."));
+  }
+  if (progress == Progress::ended && !received.empty()) {
+    return answer(connection, failed(ErrorCode::invalid, "The request was not understood: its line has no end."));
+  }
+  connection.is_over = progress == Progress::ended;
+}
+
+void ControlServer::State::answer(Connection& connection, const ControlAnswer& said) {
+  connection.answer = answer_line(said);
+  connection.unsent = connection.answer;
+  connection.due = now() + limits_.time_max;  // the handler may have taken its time
+  connection.is_over =
+      send_some(connection.socket.get(), connection.unsent) == Progress::ended || connection.unsent.empty();
+}
+
+ControlAnswer ControlServer::State::handle(std::string_view line) {
+  auto request = read_request(line);
+  if (!request) return std::unexpected{std::move(request.error())};
+  try {
+    return handler_(*request);
+  } catch (const std::exception& problem) {
+    return failed(ErrorCode::invalid, "The owner of the store could not do it: " + std::string{problem.what()});
+  } catch (...) {
+    return failed(ErrorCode::invalid, "The owner of the store could not do it, and did not say why.");
+  }
+}
+
+ControlServer::ControlServer(std::unique_ptr<State> state) noexcept : state_{std::move(state)} {}
+ControlServer::~ControlServer() = default;
+
+std::unique_ptr<ControlServer> ControlServer::listen(const std::string& store_path, Handler handler,
+                                                     ControlLimits limits) {
+  BoundSocket socket = bind_control_socket(control_socket_path(store_path));
+  if (!socket.listener.is_open()) return nullptr;
+  Descriptor end{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!end.is_open()) {
+    remove_control_socket(socket);
+    return nullptr;
+  }
+  auto state = std::make_unique<State>(std::move(socket), std::move(end), std::move(handler), limits);
+  try {
+    state->start();
+  } catch (const std::system_error&) {  // no more threads
+    return nullptr;
+  }
+  return std::unique_ptr<ControlServer>{new ControlServer{std::move(state)}};
+}
+
+namespace {
+
+ControlAnswer unreachable(const std::string& store_path, const std::string& why) {
+  return failed(ErrorCode::store_unavailable, "Cannot ask the owner of " + store_path + ": " + why + ".");
+}
+
+ControlAnswer no_answer_in_time(const std::string& store_path) {
+  return failed(ErrorCode::timed_out,
+                "The owner of " + store_path + " did not answer in time. It may still do what it was asked.");
+}
+
+// Waits until the socket is ready; false when the time is over.
+bool wait_for(int socket, short what, TimePoint due) {
+  pollfd watched{socket, what, 0};
+  while (true) {
+    const int left = milliseconds_until(due);
+    const int ready = ::poll(&watched, 1, left);
+    if (ready > 0) return true;
+    if (ready == 0 && now() >= due) return false;
+  }
+}
+
+ControlAnswer converse(const std::string& store_path, int socket, const std::string& request,
+                       const ControlLimits& limits) {
+  const TimePoint due = now() + limits.time_max;
+  // An owner that refuses early answers before it has read everything: the answer is read in any case.
+  for (std::string_view unsent = request; !unsent.empty();) {
+    if (!wait_for(socket, POLLOUT, due)) return no_answer_in_time(store_path);
+    if (send_some(socket, unsent) == Progress::ended) break;
+  }
+  std::string answer;
+  while (answer.find('\n') == std::string::npos) {
+    if (!wait_for(socket, POLLIN, due)) return no_answer_in_time(store_path);
+    if (receive(socket, answer) == Progress::ended)
+      return unreachable(store_path, "it ended the connection without an answer");
+    if (answer.size() > limits.line_bytes_max) return unreachable(store_path, "its answer is too long");
+  }
+  return read_answer(std::string_view{answer}.substr(0, answer.find('\n')));
+}
+
+}  // namespace
+
+std::optional<std::expected<void, Error>> ask_owner(const std::string& store_path, const ControlRequest& request,
+                                                    ControlLimits limits) {
+  const Descriptor socket =
+      connect_control_socket(control_socket_path(store_path), static_cast<int>(limits.time_max.count()));
+  if (!socket.is_open()) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == ECONNREFUSED) return std::nullopt;
+    if (errno == EAGAIN) return no_answer_in_time(store_path);
+    return unreachable(store_path, std::system_category().message(errno));
+  }
+  if (!peer_is_same_user(socket.get())) return unreachable(store_path, "it runs as another user");
+  const std::string line = request_line(request);
+  if (line.size() > limits.line_bytes_max) {
+    return failed(ErrorCode::invalid, "The request is longer than " + std::to_string(limits.line_bytes_max) +
+                                          " bytes. Hand over a reference to large data instead of the data.");
+  }
+  return converse(store_path, socket.get(), line, limits);
+}
+
+}  // namespace reprise::runtime

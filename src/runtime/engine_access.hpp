@@ -1,0 +1,42 @@
+// What the flows of this project may do with an engine and others may not: bring an executor of their own, and submit plans as they are.
+//
+// Thread safety: as the engine's own functions.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <reprise/engine.hpp>
+
+#include "core/plan.hpp"
+#include "exec/executor.hpp"
+#include "exec/payloads.hpp"
+
+namespace reprise::runtime {
+
+inline constexpr std::string_view document_queue = "reprise.document";  // where steps of documents wait
+
+// Makes what runs the steps of documents. Called once, while the engine is being opened.
+using ExecutorFactory = std::function<std::unique_ptr<exec::Executor>(exec::Sink&, exec::PayloadLoader)>;
+
+struct WorkChoice {
+  std::string step = {};  // empty = all
+  std::optional<std::uint32_t> item = {};
+};
+
+struct EngineAccess {
+  // Runs of documents that are in the store do not go on by themselves: allow() them.
+  static std::expected<Engine, Error> open(EngineSettings settings, const ExecutorFactory& documents);
+  // `task` says everything but what to run.
+  static std::expected<RunId, Error> submit(Engine& engine, core::Plan plan, Task task);
+  static void allow(Engine& engine, const RunId& run);
+  static std::expected<void, Error> retry_failed(Engine& engine, const RunId& run, const WorkChoice& choice);
+  static std::expected<void, Error> drop(Engine& engine, const RunId& run, const WorkChoice& choice);
+};
+
+}  // namespace reprise::runtime

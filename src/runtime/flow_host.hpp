@@ -1,0 +1,57 @@
+// An engine that runs documents, flows inside of flows included: what `reprise run`, `exec` and `resume` work with.
+//
+// Runs of documents that are in the store already do not go on by themselves: go_on() lets one.
+// Thread safety: any thread. Destroying it stops the engine; what runs then is interrupted and goes on when it is resumed.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <reprise/engine.hpp>
+
+#include "exec/document/document_executor.hpp"
+#include "exec/document/program.hpp"
+
+namespace reprise::runtime {
+
+struct FlowHostSettings {
+  std::string store = "memory:";
+  std::string store_folder = {};  // where logs go; empty = nowhere
+  bool stderr_through = false;
+  Duration grace = std::chrono::seconds{5};
+};
+
+class FlowHost final : private exec::SubFlows {
+ public:
+  static std::expected<std::unique_ptr<FlowHost>, Error> open(FlowHostSettings settings);
+  ~FlowHost() override;
+
+  Engine& engine() noexcept { return *engine_; }
+
+  // The error is `invalid` with the document's mistakes when it cannot be run.
+  std::expected<RunId, Error> submit(const exec::RunInput& input, const std::string& key = {});
+  // A run that was there before: an interrupted one goes on, a paused or cancelled one is resumed. What has ended stays as it is.
+  std::expected<void, Error> go_on(const RunId& run);
+  void allow(const RunId& run);  // the same without resuming
+
+  void kill_all();  // every command that runs is killed at once
+
+ private:
+  FlowHost() = default;
+  void start(const std::string& key, exec::RunInput input, Done done) override;
+  void cancel(const std::string& key) override;
+  std::expected<RunOutcome, Error> run_sub_flow(const std::string& key, const exec::RunInput& input);
+
+  std::mutex mutex_;
+  std::map<std::string, RunId> sub_flows_;  // by key, those that run
+  std::vector<std::jthread> threads_;
+  exec::DocumentExecutor* executor_ = nullptr;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace reprise::runtime
