@@ -16,9 +16,13 @@ build:
 install: build
 	cmake --install build/release --prefix $(PREFIX)
 
-run: build
+# The command alone, and a flow in which everything goes wrong once.
+run:
+	scripts/setup.sh build
+	cmake --preset release -DREPRISE_TESTS=OFF -DREPRISE_BENCH=OFF
+	cmake --build --preset release --target reprise_cli
 	@echo
-	build/release/examples/recovery
+	build/release/reprise run examples/quickstart.yaml --store sqlite:build/quickstart/reprise.db
 
 test:
 	scripts/setup.sh build test

@@ -80,11 +80,13 @@ std::string map_document(std::uint32_t items) {
          "}, max_parallel: 2, argv: [/bin/true, \"${item}\"]}\n";
 }
 
-double run_map(std::uint32_t items) {
+double run_map(std::uint32_t items, Keep keep) {
   const Folder folder;
+  runtime::FlowHostSettings settings = settings_in(folder);
+  if (keep == Keep::in_memory) settings.store = "memory:";
   const auto start = Clock::now();
   {
-    const auto host = expect(runtime::FlowHost::open(settings_in(folder)));
+    const auto host = expect(runtime::FlowHost::open(std::move(settings)));
     const RunId run = expect(host->submit(input_for(items)));
     expect(host->go_on(run));
     const RunOutcome outcome = expect(host->engine().wait(run));
@@ -124,7 +126,8 @@ double call_map_bytes_per_item(std::uint32_t items) {
     Engine engine{{.store = folder.store(), .threads = 2}};
     expect(engine.handle("list", [](std::string_view count) {
       std::vector<std::string> numbers;
-      for (std::uint32_t number = 1; number <= std::stoul(std::string{count}); ++number) numbers.push_back(std::to_string(number));
+      for (std::uint32_t number = 1; number <= std::stoul(std::string{count}); ++number)
+        numbers.push_back(std::to_string(number));
       return encode_list(numbers);
     }));
     expect(engine.handle("nothing", [] {}));
@@ -134,7 +137,8 @@ double call_map_bytes_per_item(std::uint32_t items) {
     expect(engine.wait(expect(engine.submit({.flow = "map", .input = "10"}))));
     const std::size_t before = resident_bytes();
     forget_peak();
-    const RunOutcome outcome = expect(engine.wait(expect(engine.submit({.flow = "map", .input = std::to_string(items)}))));
+    const RunOutcome outcome =
+        expect(engine.wait(expect(engine.submit({.flow = "map", .input = std::to_string(items)}))));
     if (outcome.status != RunStatus::succeeded) std::exit(1);
     return growth_per_item(before, items);
   });

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
+#include <vector>
 
 #include "runtime/flow_host.hpp"
 
@@ -14,8 +14,9 @@ namespace reprise::bench {
 // for_each over `seq items`, each `/bin/true` with its item, two at a time.
 std::string map_document(std::uint32_t items);
 
-// Opens a store that is new, runs the map to its end and closes it again. Returns the seconds it took.
-double run_map(std::uint32_t items);
+// Opens a store that is new, on the disk or in memory, runs the map to its end and closes it again. Returns the seconds it took.
+enum class Keep : std::uint8_t { on_disk, in_memory };
+double run_map(std::uint32_t items, Keep keep = Keep::on_disk);
 
 // The same as a child of its own, through the program that stands beside this one.
 double run_map_command(std::uint32_t items);

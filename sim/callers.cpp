@@ -55,7 +55,8 @@ const Known* Callers::any() {
 // ---- submitting ----------------------------------------
 
 std::optional<runtime::NewRun> Callers::new_run(Task& task) {
-  const auto plan = machine_.book()->plan_for(task);
+  const core::Plan* const document = machine_.document(task.flow);
+  const auto plan = document != nullptr ? machine_.book()->book_document(*document) : machine_.book()->plan_for(task);
   if (!plan) return std::nullopt;
   runtime::NewRun run;
   run.plan = *plan;
@@ -120,7 +121,8 @@ void Callers::told_submitted(const std::vector<runtime::NewRun>& runs, const std
 
 // ---- operating ----------------------------------------
 
-void Callers::operate(Operation operation, const RunId& run, std::string text, std::string payload, Answered then) {
+void Callers::operate(Operation operation, const RunId& run, std::string text, std::string payload, Answered then,
+                      PartOfRun part) {
   if (!machine_.is_up()) return;
   const std::uint64_t number = runtime::number_in(run);
   const auto known = known_.find(number);
@@ -132,12 +134,13 @@ void Callers::operate(Operation operation, const RunId& run, std::string text, s
     }
   }
   auto reply = std::make_shared<Told<runtime::Reply>>(
-      [this, operation, number, then = std::move(then)](runtime::Reply&, std::expected<void, Error> answer) {
+      [this, operation, number, is_part = !part.step.empty(), then = std::move(then)](
+          runtime::Reply&, std::expected<void, Error> answer) {
         ++answered_;
-        told_operated(operation, number, answer);
+        told_operated(operation, number, is_part, answer);
         if (then) then(answer);
       });
-  runtime::Operate input{operation, run, std::move(text), {}, {}, std::move(reply)};
+  runtime::Operate input{operation, run, std::move(text), {}, {}, std::move(reply), std::move(part.step), part.item};
   input.payload = payload_of(std::move(payload), input.body);
   ++asked_;
   machine_.push(std::move(input));
@@ -151,7 +154,8 @@ void Callers::check_exists(std::uint64_t run, const Error& error) const {
   }
 }
 
-void Callers::told_operated(Operation operation, std::uint64_t run, const std::expected<void, Error>& answer) {
+void Callers::told_operated(Operation operation, std::uint64_t run, bool is_part,
+                            const std::expected<void, Error>& answer) {
   const auto known = known_.find(run);
   if (known == known_.end()) {
     if (answer && model_.find(run) == nullptr)
@@ -160,7 +164,7 @@ void Callers::told_operated(Operation operation, std::uint64_t run, const std::e
   }
   Known::Tally& tally = known->second.operations[static_cast<std::size_t>(operation)];
   if (!answer) {
-    check_exists(run, answer.error());
+    if (!is_part) check_exists(run, answer.error());  // of a part it may mean that there is no such item (any more)
     if (is_refusal(answer.error())) --tally.unknown;
     return;
   }
@@ -181,8 +185,9 @@ void Callers::told_operated(Operation operation, std::uint64_t run, const std::e
       return require(story.count(EventType::reopened) > 0);
     case Operation::remove:
       return require(story.removed);
+    case Operation::drop:
+      return require(story.count(EventType::dropped) >= tally.ok);
     case Operation::resume:
-    case Operation::drop:  // no caller here does
       return;
   }
 }
@@ -204,6 +209,7 @@ void Callers::check_tallies() const {
     at_most(EventType::paused, {Operation::pause});
     at_most(EventType::signaled, {Operation::signal});
     at_most(EventType::reopened, {Operation::resume, Operation::retry_failed});
+    at_most(EventType::dropped, {Operation::drop});
     if (story.count(EventType::signaled) < tally(Operation::signal).ok) throw Violation{"a signal was lost", number};
   }
 }
@@ -311,7 +317,7 @@ void Callers::ask_for_nonsense(const Program& program) {
     case 0: {
       RunId id;
       for (std::uint8_t& byte : id.bytes) byte = static_cast<std::uint8_t>(world_.below(256));
-      return operate(static_cast<Operation>(world_.below(6)), id, "why");
+      return operate(static_cast<Operation>(world_.below(7)), id, "why");
     }
     case 1: {  // the number of a run that exists, in an id that does not
       const Known* const known = any();

@@ -32,8 +32,13 @@ struct Known {
     std::uint32_t ok = 0;
     std::uint32_t unknown = 0;  // asked, and not answered, or with trouble
   };
-  std::array<Tally, 6> operations{};         // by runtime::Operation
+  std::array<Tally, 7> operations{};         // by runtime::Operation
   std::map<Time, RunOutcome> outcomes = {};  // by the time of the end
+};
+
+struct PartOfRun {  // without a step: all of it
+  std::string step = {};
+  std::optional<std::uint32_t> item = {};
 };
 
 class Callers {
@@ -47,7 +52,7 @@ class Callers {
   void submit(std::vector<Task> tasks, SubmitDone then = {});
   using Answered = std::function<void(const std::expected<void, Error>&)>;
   void operate(runtime::Operation operation, const RunId& run, std::string text = {}, std::string payload = {},
-               Answered then = {});
+               Answered then = {}, PartOfRun part = {});
   void ask(const RunId& run, runtime::Question question);
   void find_all();
   void find_some();
@@ -63,7 +68,8 @@ class Callers {
  private:
   std::optional<runtime::NewRun> new_run(Task& task);
   void told_submitted(const std::vector<runtime::NewRun>& runs, const std::vector<Task>& tasks, Time sent);
-  void told_operated(runtime::Operation operation, std::uint64_t run, const std::expected<void, Error>& answer);
+  void told_operated(runtime::Operation operation, std::uint64_t run, bool is_part,
+                     const std::expected<void, Error>& answer);
   void told(runtime::Question question, std::uint64_t run, const runtime::AskReply& reply,
             const std::expected<void, Error>& answer);
   void told_found(const runtime::FindReply& reply, const std::vector<std::uint64_t>& expected);

@@ -96,6 +96,63 @@ Flow draw_flow(World& world, const Program& program, std::size_t index) {
   return flow;
 }
 
+core::StepPlan draw_document_step(World& world, const Program& program, const std::string& name) {
+  core::StepPlan step;
+  step.name = std::make_shared<const std::string>(name);
+  step.prepares = world.chance(400);
+  const std::size_t verb = world.below(100);
+  if (verb < 10) {
+    step.verb = core::Verb::wait;
+    step.wait = world.span(millisecond, 30 * second);
+    if (world.chance(300)) step.wait_until = birth + world.span(second, 60 * second);
+    return step;
+  }
+  step.on_failure = draw_on_failure(world);
+  step.max_visits = static_cast<std::uint32_t>(world.between(1, 4));
+  if (verb < 18) {
+    step.verb = core::Verb::signal;
+    step.signal = world.chance(500) ? "go" : "stop";
+    if (world.chance(600)) step.wait = world.span(millisecond, 20 * second);
+    return step;
+  }
+  step.handler = program.handlers[world.below(program.handlers.size())].name;
+  step.policy = draw_policy(world);
+  step.for_each = step.prepares && world.chance(500);
+  if (step.on_failure == OnFailure::dead_letter) step.tolerate = UINT32_MAX;
+  if (world.chance(300)) step.tolerate = static_cast<std::uint32_t>(world.below(3));
+  if (world.chance(300)) step.tolerate_millionths = static_cast<std::uint32_t>(world.between(1, 1'000'000));
+  if (world.chance(300)) step.max_parallel = 1 + static_cast<std::uint32_t>(world.below(3));
+  step.fallback = static_cast<core::FallbackRule>(world.below(3));
+  step.handles_failure = world.chance(250);
+  if (world.chance(250)) {
+    step.breaker_limit = 1 + static_cast<std::uint32_t>(world.below(3));
+    step.breaker_classes = 0b11111;
+  }
+  return step;
+}
+
+// Steps that run finally need only each other, and do not go back to others.
+core::Plan draw_document(World& world, const Program& program, std::size_t index) {
+  core::Plan plan{.name = "document" + std::to_string(index), .steps = {}};
+  const std::size_t main_steps = 1 + world.below(5);
+  const std::size_t steps = main_steps + (world.chance(500) ? 1 + world.below(2) : 0);
+  for (std::uint32_t number = 0; number < steps; ++number) {
+    core::StepPlan step = draw_document_step(world, program, "s" + std::to_string(number));
+    step.runs_finally = number >= main_steps;
+    for (auto need = static_cast<std::uint32_t>(step.runs_finally ? main_steps : 0); need < number; ++need) {
+      if (world.chance(400)) step.needs.push_back(need);
+    }
+    step.reads = step.needs;
+    step.revisit = step.needs.empty() || world.chance(300) ? number : step.needs[world.below(step.needs.size())];
+    plan.steps.push_back(std::move(step));
+  }
+  if (world.chance(250)) plan.max_parallel = 1 + static_cast<std::uint32_t>(world.below(2));
+  if (world.chance(200)) plan.deadline = world.span(100 * millisecond, 60 * second);
+  plan.is_document = true;
+  plan.connect();
+  return plan;
+}
+
 }  // namespace
 
 runtime::LoopSettings draw_settings(World& world) {
@@ -145,12 +202,15 @@ Program draw_program(World& world) {
     program.handlers.push_back({name, options});
   }
   for (std::size_t index = 0; index < 5; ++index) program.flows.push_back(draw_flow(world, program, index));
+  for (std::size_t index = 0; index < 5; ++index) program.documents.push_back(draw_document(world, program, index));
   return program;
 }
 
 Task draw_task(World& world, const Program& program) {
   Task task;
-  if (world.chance(450)) {
+  if (world.chance(350)) {
+    task.flow = program.documents[world.below(program.documents.size())].name;
+  } else if (world.chance(450)) {
     task.flow = program.flows[world.below(program.flows.size())].name;
   } else {
     task.handler = program.handlers[world.below(program.handlers.size())].name;
@@ -188,6 +248,7 @@ Behaviour draw_behaviour(World& world) {
 Act act(World& world, const Behaviour& behaviour, const exec::Job& job, bool calm) {
   Act act{.takes = world.chance(100) ? 0 : world.span(1000, behaviour.slowest)};
   if (world.chance(calm ? 150 : behaviour.fails)) act.failure = draw_failure(world, behaviour.failures);
+  act.precondition = job.context != nullptr && job.context->run_input != nullptr && world.chance(50);
   if (job.handler == 1 && !world.chance(50)) {
     std::vector<std::string> elements;
     for (std::size_t left = world.below(7); left > 0; --left) elements.push_back("element " + std::to_string(left));
@@ -202,6 +263,16 @@ Act act(World& world, const Behaviour& behaviour, const exec::Job& job, bool cal
   if (world.chance(behaviour.answers_twice)) act.again = world.span(1000, 10 * second);
   if (world.chance(behaviour.reports)) act.progress = 1 + static_cast<std::uint32_t>(world.below(3));
   return act;
+}
+
+Finding find_out(World& world, const Behaviour& behaviour, bool calm) {
+  Finding finding{.takes = world.chance(300) ? 0 : world.span(1000, behaviour.slowest), .obeys = world.chance(800)};
+  finding.skip = world.chance(200);
+  if (!finding.skip && world.chance(calm ? 50 : 150)) finding.failure = draw_failure(world, behaviour.failures);
+  for (std::size_t left = world.below(7); left > 0; --left)
+    finding.elements.push_back("element " + std::to_string(left));
+  if (world.chance(100)) finding.elements.push_back(std::string(5000, 'e'));
+  return finding;
 }
 
 std::uint64_t runtime_number(const RunId& id) { return runtime::number_in(id); }

@@ -35,6 +35,8 @@ Behaviour draw_behaviour(World& world);
 // `calm`: it does its best.
 Act act(World& world, const Behaviour& behaviour, const exec::Job& job, bool calm);
 
+Finding find_out(World& world, const Behaviour& behaviour, bool calm);
+
 std::uint64_t runtime_number(const RunId& id);
 RunId runtime_id(store::Store& store, std::uint64_t number, Time created);
 

@@ -2,6 +2,9 @@
 #include "sim/faulty_executor.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include <reprise/engine.hpp>
 
 #include "store/content_hash.hpp"
 
@@ -77,17 +80,52 @@ void FaultyExecutor::cut(std::uint64_t number) {
   Running& running = found->second;
   if (!running.cancelled) --running_[running.job.handler];
   running.answered = true;
-  say_failed(running.job.id, out_of_time());
+  say_failed(running.job.id, out_of_time(), false);
   if (running.act.hangs) jobs_.erase(found);
 }
 
+void FaultyExecutor::prepare(exec::Preparation&& preparation) {
+  model_.asked(preparation);
+  const std::uint64_t number = next_++;
+  const Finding& finding =
+      questions_.emplace(number, Question{preparation.id, prepare_script(preparation)}).first->second.finding;
+  world_.after(finding.takes, [this, number] {
+    const auto found = questions_.find(number);
+    if (found == questions_.end()) return;
+    const Question question = std::move(found->second);
+    questions_.erase(found);
+    say_prepared(question.id, question.finding);
+  });
+}
+
+void FaultyExecutor::say_prepared(const event::AttemptId& id, const Finding& finding) {
+  runtime::Begins begins;
+  begins.prepared.id = id;
+  begins.prepared.skip = finding.skip;
+  if (finding.failure) begins.prepared.failure = std::make_unique<Failure>(*finding.failure);
+  if (model_.is_list(id)) {
+    begins.prepared.items = static_cast<std::uint32_t>(finding.elements.size());
+    begins.prepared.list = event::Payload::of(encode_list(finding.elements));
+    if (event::Payload& list = begins.prepared.list; list.size > event::payload_inline_max) {
+      begins.body = std::exchange(list.bytes, store::content_hash(list.bytes));
+      list.hashed = true;
+    }
+  }
+  answer(std::move(begins));
+}
+
 void FaultyExecutor::cancel(const event::AttemptId& id) {
+  if (id.token == 0) {
+    std::erase_if(questions_, [&](const auto& entry) { return entry.second.id == id && entry.second.finding.obeys; });
+    return;
+  }
   for (auto& [number, running] : jobs_) {
     if (running.job.id != id || running.cancelled || running.answered) continue;
     running.cancelled = true;
     --running_[running.job.handler];
     if (!running.act.obeys && !running.act.hangs) return;
     running.act.failure = cancelled();
+    running.act.precondition = false;
     finish_at(number, world_.now() + running.act.obeys.value_or(second));
     return;
   }
@@ -109,6 +147,7 @@ void FaultyExecutor::check_limits() const {
 
 void FaultyExecutor::power_off() {
   jobs_.clear();
+  questions_.clear();
   running_.clear();
 }
 
@@ -122,7 +161,7 @@ std::vector<event::AttemptId> FaultyExecutor::stop() {
 }
 
 void FaultyExecutor::say(const event::AttemptId& id, const Act& act) {
-  if (act.failure) return say_failed(id, *act.failure);
+  if (act.failure) return say_failed(id, *act.failure, act.precondition);
   runtime::Ended ended;
   ended.outcome.id = id;
   ended.outcome.succeeded = true;
@@ -136,11 +175,12 @@ void FaultyExecutor::say(const event::AttemptId& id, const Act& act) {
   answer(std::move(ended));
 }
 
-void FaultyExecutor::say_failed(const event::AttemptId& id, Failure failure) {
+void FaultyExecutor::say_failed(const event::AttemptId& id, Failure failure, bool precondition) {
   model_.sent(id, failure);
   runtime::Ended ended;
   ended.outcome.id = id;
   ended.outcome.failure = std::make_unique<Failure>(std::move(failure));
+  ended.outcome.precondition = precondition;
   answer(std::move(ended));
 }
 

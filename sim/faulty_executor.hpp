@@ -29,14 +29,26 @@ struct Act {
   std::optional<Time> obeys =
       {};  // a cancelled attempt fails as canceled after this time; otherwise it ends as if nothing were
   std::uint32_t progress = 0;  // reports on the way
+  bool precondition = false;   // the failure came before the work
 };
 using Script = std::function<Act(const exec::Job& job)>;
+
+// What is found out before a step of a document begins.
+struct Finding {
+  Time takes = 0;
+  bool skip = false;
+  std::optional<Failure> failure = {};
+  std::vector<std::string> elements = {};  // of a list
+  bool obeys = true;                       // withdrawn, it is not answered any more
+};
+using PrepareScript = std::function<Finding(const exec::Preparation& preparation)>;
 
 class FaultyExecutor final : public exec::Executor {
  public:
   FaultyExecutor(World& world, Model& model) : world_{world}, model_{model} {}
 
   Script script;
+  PrepareScript prepare_script;
   std::function<Time()> wall_clock;              // the machine's
   std::function<void(runtime::Input&&)> answer;  // goes to the machine's inbox
   std::size_t threads = 4;
@@ -45,9 +57,10 @@ class FaultyExecutor final : public exec::Executor {
   void start(std::vector<exec::Job>& jobs) override;
   void cancel(const event::AttemptId& id) override;
   std::size_t capacity(std::uint32_t handler) override;
+  void prepare(exec::Preparation&& preparation) override;
 
   void check_limits() const;  // when all effects of a commit are out
-  bool is_idle() const noexcept { return jobs_.empty(); }
+  bool is_idle() const noexcept { return jobs_.empty() && questions_.empty(); }
   void power_off();                      // whatever runs is gone, and will never be heard of
   std::vector<event::AttemptId> stop();  // whatever runs is interrupted, and named
 
@@ -65,11 +78,17 @@ class FaultyExecutor final : public exec::Executor {
   void finish_at(std::uint64_t number, Time when);
   void cut(std::uint64_t number);
   void say(const event::AttemptId& id, const Act& act);
-  void say_failed(const event::AttemptId& id, Failure failure);
+  void say_failed(const event::AttemptId& id, Failure failure, bool precondition);
+  void say_prepared(const event::AttemptId& id, const Finding& finding);
 
   World& world_;
   Model& model_;
+  struct Question {
+    event::AttemptId id;
+    Finding finding;
+  };
   Jobs jobs_;
+  std::map<std::uint64_t, Question> questions_;
   std::uint64_t next_ = 1;
   std::vector<std::uint32_t> running_;  // attempts of each handler that nobody has cancelled
 };

@@ -51,6 +51,7 @@ class History {
   void do_something();
   void submit_something();
   void interfere(const Known& known);
+  PartOfRun any_part(const Known& known);
   void run_until(Time when);
 
   void turn_on();
@@ -93,6 +94,9 @@ void History::draw_troubles() {
   executor_.threads = 1 + world_.below(16);
   for (std::size_t index = 0; index < program_.handlers.size(); ++index) behaviours_.push_back(draw_behaviour(world_));
   executor_.script = [this](const exec::Job& job) { return act(world_, behaviours_[job.handler], job, calm_); };
+  executor_.prepare_script = [this](const exec::Preparation&) {
+    return find_out(world_, behaviours_[world_.below(behaviours_.size())], calm_);
+  };
   callers_.max_open = settings_.max_open;
   callers_.retention = settings_.keep_ended || settings_.keep_count;
   if (callers_.retention) model_.retention_is_on();
@@ -182,9 +186,20 @@ void History::interfere(const Known& known) {
   if (what < 60) return callers_.operate(Operation::resume, known.id);
   if (what < 75)
     return callers_.operate(Operation::signal, known.id, world_.chance(500) ? "go" : "stop", draw_output(world_));
-  if (what < 88) return callers_.operate(Operation::retry_failed, known.id);
+  if (what < 81) return callers_.operate(Operation::retry_failed, known.id);
+  if (what < 86) return callers_.operate(Operation::retry_failed, known.id, {}, {}, {}, any_part(known));
+  if (what < 89) return callers_.operate(Operation::drop, known.id, {}, {}, {}, any_part(known));
   if (what < 94) return callers_.operate(Operation::remove, known.id);
   callers_.ask(known.id, static_cast<Question>(world_.below(3)));
+}
+
+PartOfRun History::any_part(const Known& known) {
+  const RunStory& story = *model_.find(known.number);
+  const std::size_t step = world_.below(story.steps.size());
+  PartOfRun part{.step = *story.plan->steps[step].name};
+  const std::size_t items = story.steps[step].items.size();
+  if (items > 0 && world_.chance(600)) part.item = static_cast<std::uint32_t>(world_.below(items));
+  return part;
 }
 
 void History::run_until(Time when) {

@@ -74,6 +74,11 @@ void Machine::give_handlers() {
   }
 }
 
+const core::Plan* Machine::document(std::string_view name) const {
+  const auto found = std::ranges::find(program_.documents, name, &core::Plan::name);
+  return found != program_.documents.end() ? &*found : nullptr;
+}
+
 void Machine::open_queue(std::size_t handler) {
   push(runtime::OpenQueue{program_.handlers[handler].name, static_cast<std::uint32_t>(handler),
                           executor_.limits[handler]});
@@ -85,6 +90,7 @@ void Machine::power_off() {
   inbox_.clear();
   written_.reset();
   wake_.reset();
+  published_.clear();
   stopping_ = false;
   executor_.power_off();
 }
@@ -217,8 +223,11 @@ void Machine::look() {
   model_.check_books(*loop_);
 }
 
+bool Machine::knows(const RunId& run) { return published_.contains(runtime::number_in(run)); }
+
 void Machine::published(const RunId& run, const core::Plan&, std::uint64_t chunk_first, std::uint64_t new_first,
                         std::string_view chunk) {
+  published_.insert(runtime::number_in(run));
   model_.published(runtime::number_in(run), chunk_first, new_first, chunk);
 }
 

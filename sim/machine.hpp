@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Program {
   };
   std::vector<NamedHandler> handlers;
   std::vector<Flow> flows;
+  std::vector<core::Plan> documents;  // what a reader of documents would make of them
 };
 
 class Machine final : private runtime::Observer {
@@ -55,10 +57,12 @@ class Machine final : private runtime::Observer {
   Time wall() const noexcept { return world_.now() + skew_; }
   runtime::Loop* loop() noexcept { return loop_.get(); }
   runtime::PlanBook* book() noexcept { return book_.get(); }
+  const core::Plan* document(std::string_view name) const;  // nullptr = there is none of this name
   std::uint64_t crashes() const noexcept { return crashes_; }
 
  private:
   bool is_watching() noexcept override { return watched; }
+  bool knows(const RunId& run) override;
   void published(const RunId& run, const core::Plan& plan, std::uint64_t chunk_first, std::uint64_t new_first,
                  std::string_view chunk) override;
 
@@ -84,6 +88,7 @@ class Machine final : private runtime::Observer {
   std::unique_ptr<runtime::PlanBook> book_;
   std::vector<runtime::Input> inbox_;
   std::optional<store::Result<void>> written_;
+  std::set<std::uint64_t> published_;  // runs that the observer has heard of
   bool stopping_ = false;
   std::uint64_t step_ = 0;  // a wake-up for an older one is out of date
   std::optional<Time> wake_;

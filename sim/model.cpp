@@ -123,7 +123,8 @@ void Model::read(RunStory& story, const Record& record) {
   ++events_;
   if ((story.sequence == 0) != (record.type == EventType::submitted))
     fail(story, words(record) + ": `submitted` comes first, and once");
-  if (story.ended && record.type != EventType::reopened) fail(story, words(record) + " after `ended`");
+  if (story.ended && record.type != EventType::reopened && record.type != EventType::dropped)
+    fail(story, words(record) + " after `ended`");
   if (record.time < story.last_time) fail(story, words(record) + ": its time lies before the event before it");
   story.sequence = record.sequence;
   story.last_time = record.time;
@@ -172,17 +173,15 @@ void Model::read(RunStory& story, const Record& record) {
       story.signals.emplace_back(record.text);
       return;
     case EventType::skipped:
-    case EventType::unreachable: {
-      StepStory& step = story.steps.at(record.step);
-      if (step.closed || step.running > 0 || !step.items.empty())
-        fail(story, words(record) + " of a step that had begun");
-      step.closed = true;
-      return;
-    }
+    case EventType::unreachable:
+      return closed(story, record);
     case EventType::dead_lettered:
-      if (item_of(story, record).status != Status::failed)
-        fail(story, words(record) + " of an item that has not failed");
-      return;
+    case EventType::dropped:
+      return dead_letter(story, record);
+    case EventType::fallback:
+      return fallback(story, record);
+    case EventType::finishing:
+      return finishing(story, record);
     case EventType::progress:
       if (item_of(story, record).status != Status::running)
         fail(story, words(record) + " of an item that is not running");
@@ -190,6 +189,43 @@ void Model::read(RunStory& story, const Record& record) {
     default:
       return;
   }
+}
+
+void Model::closed(RunStory& story, const Record& record) {
+  StepStory& step = story.steps.at(record.step);
+  const auto is_touched = [](const ItemStory& item) { return item.status != Status::untouched; };
+  if (step.closed || step.running > 0 || std::ranges::any_of(step.items, is_touched))
+    fail(story, words(record) + " of a step that had begun");
+  step.closed = true;
+}
+
+void Model::dead_letter(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  const bool is_kept = record.type == EventType::dead_lettered;
+  if (item.status != Status::failed) fail(story, words(record) + " of an item that has not failed");
+  if (item.dead_letter == is_kept) fail(story, words(record) + ": twice, or dropped without having been kept");
+  item.dead_letter = is_kept;
+}
+
+// Another way, or the same once more because the engine was lost in it.
+void Model::fallback(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  const core::StepPlan& plan = story.plan->steps[record.step];
+  if (item.status != Status::failing) fail(story, words(record) + " does not follow `failed`");
+  const bool is_known =
+      record.stage == core::stage::fallback ? plan.fallback != core::FallbackRule::none : plan.handles_failure;
+  if (!is_known) fail(story, words(record) + ": the plan has no such way");
+  if (record.stage < item.stage || (record.stage == item.stage && !item.lost))
+    fail(story, words(record) + ": this way was tried already");
+  item.stage = record.stage;
+  item.status = Status::waiting;
+}
+
+void Model::finishing(RunStory& story, const Record& record) {
+  if (story.finishing || story.cancel_requested) fail(story, words(record) + " twice, or of a cancelled run");
+  if (story.plan->finally_steps == 0) fail(story, words(record) + " of a plan without such steps");
+  if (story.running > 0) fail(story, words(record) + " while an attempt is running");
+  story.finishing = true;
 }
 
 void Model::submitted(RunStory& story, const Record& record) {
@@ -228,7 +264,8 @@ void Model::check_time(const RunStory& story, const ItemStory& item, const Recor
   // Of flows with more steps, and of runs that began anew before their delay was over, only the engine knows when an item was created.
   const bool is_plain =
       story.plan->steps.size() == 1 && story.steps[0].visits == 1 && (story.reopened == 0 || story.due <= story.epoch);
-  if (is_plain && record.attempt > 1 && policy.max_elapsed && policy.elapsed_from == ElapsedFrom::creation) {
+  if (is_plain && record.attempt > 1 && item.stage == core::stage::main && policy.max_elapsed &&
+      policy.elapsed_from == ElapsedFrom::creation) {
     const Time base = std::max<Time>(0, story.due - story.epoch);
     if (active - base >= policy.max_elapsed->count() + slack_) fail(story, words(record) + " after max_elapsed");
   }
@@ -244,10 +281,12 @@ void Model::started(RunStory& story, const Record& record) {
   if (story.paused_at != 0) fail(story, words(record) + " while the run is paused");
   if (story.cancel_requested) fail(story, words(record) + " of a run that was cancelled");
   if (step.closed) fail(story, words(record) + " of a step that was skipped");
-  if (plan.for_each && !step.prepared) fail(story, words(record) + " of a step whose items were never counted");
+  if ((plan.for_each || plan.prepares) && !step.prepared)
+    fail(story, words(record) + " of a step whose items were never counted");
+  if (plan.runs_finally != story.finishing) fail(story, words(record) + ": its time has not come, or is over");
   if (record.attempt != item.attempt + 1)
     fail(story, words(record) + " follows attempt " + std::to_string(item.attempt));
-  if (plan.policy.max_attempts &&
+  if (plan.policy.max_attempts && item.stage == core::stage::main &&
       record.attempt > std::max<std::uint64_t>(1, *plan.policy.max_attempts) + item.interrupted) {
     fail(story, words(record) + ": max_attempts is " + std::to_string(*plan.policy.max_attempts));
   }
@@ -291,7 +330,8 @@ void Model::completed(RunStory& story, const Record& record) {
     Time begun = std::max(story.created, story.reopened == 0 ? story.due : 0);
     for (const std::uint32_t need : plan.needs)
       begun = std::max(begun, story.reopened == 0 ? story.steps[need].last_end : 0);
-    if (record.time < begun + plan.wait) fail(story, words(record) + ": the wait is not over yet");
+    const Time over = plan.wait_until != 0 ? plan.wait_until : begun + plan.wait;
+    if (record.time < over) fail(story, words(record) + ": the wait is not over yet");
   }
   if (plan.verb == core::Verb::signal) {
     const auto signal = std::ranges::find(story.signals, plan.signal);
@@ -310,7 +350,9 @@ void Model::count_failure(RunStory& story, const Record& record) {
   const std::uint64_t print =
       fingerprint(*plan.name, record.failure_class, record.failure->message, record.failure->exit_code);
   const std::uint32_t count = ++story.breakers[{record.step, print}];
-  if (count >= plan.breaker_limit && record.will_retry) fail(story, words(record) + ": the breaker should have opened");
+  if (item_of(story, record).stage != core::stage::main) return;  // not a matter of the policy any more
+  const bool is_retried = record.will_retry && record.reason == StopReason::none;
+  if (count >= plan.breaker_limit && is_retried) fail(story, words(record) + ": the breaker should have opened");
   if (count < plan.breaker_limit && record.reason == StopReason::circuit_open)
     fail(story, words(record) + ": the breaker opened too soon");
 }
@@ -320,13 +362,14 @@ void Model::failed(RunStory& story, const Record& record) {
   StepStory& step = story.steps[record.step];
   const core::StepPlan& plan = story.plan->steps[record.step];
   if (record.failure == nullptr) fail(story, words(record) + " without a failure");
-  if (record.precondition) {
+  const bool has_other_way = plan.handles_failure || plan.fallback == core::FallbackRule::gave_up;
+  if (record.precondition && item.status != Status::running) {
     if (item.status != Status::untouched)
       fail(story, words(record) + ": a precondition comes before the first attempt");
   } else if (plan.verb == core::Verb::signal) {
     if (item.status != Status::untouched) fail(story, words(record) + " of a wait that was over already");
   } else if (item.status == Status::running) {
-    if (record.attempt != item.attempt)
+    if (record.attempt != item.attempt && !record.precondition)
       fail(story, words(record) + ": the running attempt is " + std::to_string(item.attempt));
     --step.running;
     --story.running;
@@ -338,19 +381,18 @@ void Model::failed(RunStory& story, const Record& record) {
     } else if (std::ranges::find(sent, *record.failure) == sent.end()) {
       fail(story, words(record) + " with a failure that this attempt did not give");
     }
-  } else if (item.status != Status::waiting || record.will_retry || record.reason != StopReason::deadline) {
+  } else if (item.status != Status::waiting || (record.will_retry && !has_other_way) ||
+             record.reason != StopReason::deadline) {
     fail(story, words(record) + " of an item that is not running");
   }
-  if (record.will_retry && plan.policy.max_attempts && record.attempt >= *plan.policy.max_attempts) {
-    fail(story,
-         words(record) + ": will be tried again, but max_attempts is " + std::to_string(*plan.policy.max_attempts));
-  }
+  if (record.precondition && record.will_retry) fail(story, words(record) + ": a precondition is not tried again");
   if (record.will_retry && story.cancel_requested)
     fail(story, words(record) + ": will be tried again, but the run was cancelled");
   count_failure(story, record);
   item.since = record.time;
   item.paused_then = story.paused_until(record.time);
   item.delay = 0;
+  item.lost = record.lost;
   item.floor = record.failure->retry_after.value_or(Duration{0}).count();
   item.status = record.will_retry                       ? Status::failing
                 : record.reason == StopReason::canceled ? Status::canceled
@@ -363,6 +405,9 @@ void Model::retrying(RunStory& story, const Record& record) {
   if (item.status != Status::failing) fail(story, words(record) + " does not follow `failed`");
   if (record.attempt != item.attempt + 1) fail(story, words(record) + " names the wrong attempt");
   const Policy& policy = story.plan->steps[record.step].policy;
+  if (item.stage != core::stage::main) fail(story, words(record) + ": only the main way is retried");
+  if (policy.max_attempts && record.attempt > *policy.max_attempts)
+    fail(story, words(record) + ": max_attempts is " + std::to_string(*policy.max_attempts));
   DelayRange range = delay_range(policy, item.attempt, Duration{item.previous_delay});
   if (policy.honor_retry_after) {
     range.min = std::max(range.min, Duration{item.floor});
@@ -423,21 +468,36 @@ void Model::reopened(RunStory& story, const Record& record) {
   story.paused_at = 0;
   story.epoch = record.time;
   story.paused_before_epoch = story.paused_total;
-  for (std::size_t index = 0; index < story.steps.size(); ++index) {
+  story.finishing = false;
+  for (std::uint32_t index = 0; index < story.steps.size(); ++index) {
     StepStory& step = story.steps[index];
-    const core::StepPlan& plan = story.plan->steps[index];
-    step.closed = false;
-    for (ItemStory& item : step.items) {
-      if (item.status != Status::failed && item.status != Status::canceled) continue;
-      const bool goes_on = item.status == Status::canceled;  // with its attempts, and with what is left of its wait
-      if (goes_on) ++item.interrupted;
-      if (!goes_on) item = {};
-      if (plan.verb != core::Verb::call || (plan.for_each && !step.prepared)) continue;  // it begins anew
-      item.status = Status::waiting;
-      if (goes_on && item.delay > 0) continue;
-      item.since = record.time;
-      item.paused_then = story.paused_total;
+    if (story.plan->steps[index].runs_finally) {
+      step = {};
+    } else {
+      reopen_step(story, index, step, record);
     }
+  }
+}
+
+void Model::reopen_step(const RunStory& story, std::uint32_t index, StepStory& step, const Record& record) const {
+  const core::StepPlan& plan = story.plan->steps[index];
+  if (step.closed) step.prepared = false;
+  step.closed = false;
+  for (std::uint32_t number = 0; number < step.items.size(); ++number) {
+    ItemStory& item = step.items[number];
+    const bool is_chosen =
+        record.from_step == 0 || (record.from_step == index + 1 && (record.items == 0 || record.items == number + 1));
+    const bool goes_on = item.status == Status::canceled;  // with its attempts, and with what is left of its wait
+    if (!goes_on && (item.status != Status::failed || !is_chosen)) continue;
+    const bool is_asked_again = plan.for_each ? !step.prepared : plan.prepares && item.attempt == 0;
+    if (is_asked_again) step.prepared = false;
+    if (goes_on) ++item.interrupted;
+    if (!goes_on || is_asked_again) item = {};
+    if (plan.verb != core::Verb::call || is_asked_again) continue;  // it begins anew
+    item.status = Status::waiting;
+    if (goes_on && item.delay > 0) continue;
+    item.since = record.time;
+    item.paused_then = story.paused_total;
   }
 }
 
@@ -446,6 +506,8 @@ void Model::ended(RunStory& story, const Record& record) {
   if (is_open(record.status)) fail(story, "ended and still open");
   if (record.status == RunStatus::canceled && !story.cancel_requested)
     fail(story, "ended as cancelled, and nobody had asked for it");
+  if (record.status != RunStatus::canceled && story.plan->finally_steps > 0 && !story.finishing)
+    fail(story, "ended without those of its steps that run in any case");
   for (const StepStory& step : story.steps) {
     for (const ItemStory& item : step.items) {
       if (item.status == Status::failing) fail(story, "ended with an item that was to be tried again");
@@ -483,6 +545,19 @@ void Model::begun(const exec::Job& job) {
                      std::to_string(job.id.item) + " began before its `started` was durable");
   }
 }
+
+void Model::asked(const exec::Preparation& preparation) const {
+  const RunStory* const story = find(preparation.id.run);
+  if (story == nullptr)
+    throw Violation{"a step of run " + std::to_string(preparation.id.run) + " was prepared before the run was durable",
+                    preparation.id.run};
+  if (!story->plan->steps[preparation.id.step].prepares)
+    fail(*story, "the executor was asked for a step that needs nothing");
+  if (preparation.context == nullptr || preparation.context->run_input == nullptr)
+    fail(*story, "the executor was asked without the run's input");
+}
+
+bool Model::is_list(const event::AttemptId& step) const { return find(step.run)->plan->steps[step.step].for_each; }
 
 void Model::sent(const event::AttemptId& id, const event::PayloadView& output) {
   sent_[id.run][id.token].outputs.push_back(event::Payload::of(output));

@@ -35,9 +35,12 @@ struct ItemStory {
   std::uint32_t token = 0;
   std::uint32_t interrupted = 0;  // attempts that ended without a result because the engine was stopped
   std::uint32_t life = 0;         // of the engine that started it
-  Time since = 0;                 // waiting: from then on ...
-  Time paused_then = 0;           // ... of the time the run had been paused by then
-  Time delay = 0;                 // ... for this long
+  std::uint8_t stage = 0;         // core::stage
+  bool lost = false;              // its last attempt was
+  bool dead_letter = false;
+  Time since = 0;        // waiting: from then on ...
+  Time paused_then = 0;  // ... of the time the run had been paused by then
+  Time delay = 0;        // ... for this long
   Time previous_delay = 0;
   Time floor = 0;  // the failure's retry_after
 };
@@ -48,7 +51,7 @@ struct StepStory {
   std::uint32_t visits = 1;
   Time last_end = 0;      // of any of its items
   bool closed = false;    // skipped or unreachable
-  bool prepared = false;  // for_each: its items were counted
+  bool prepared = false;  // its items were counted, or it was said that it may begin
 };
 
 struct RunStory {
@@ -63,6 +66,7 @@ struct RunStory {
   std::uint32_t lost = 0;
   bool ended = false;
   bool cancel_requested = false;
+  bool finishing = false;  // those steps have begun that run in any case
   bool removed = false;
   Time removed_at = 0;
   Time paused_at = 0;
@@ -94,6 +98,8 @@ class Model {
 
   // ---- the executor tells ----
   void begun(const exec::Job& job);
+  void asked(const exec::Preparation& preparation) const;
+  bool is_list(const event::AttemptId& step) const;  // has it an item for each element?
   void sent(const event::AttemptId& id, const event::PayloadView& output);
   void sent(const event::AttemptId& id, const Failure& failure);
 
@@ -136,6 +142,11 @@ class Model {
   void failed(RunStory& story, const event::Record& record);
   void retrying(RunStory& story, const event::Record& record);
   void interrupted(RunStory& story, const event::Record& record);
+  void fallback(RunStory& story, const event::Record& record);
+  void finishing(RunStory& story, const event::Record& record);
+  void closed(RunStory& story, const event::Record& record);
+  void dead_letter(RunStory& story, const event::Record& record);
+  void reopen_step(const RunStory& story, std::uint32_t index, StepStory& step, const event::Record& record) const;
   void revisited(RunStory& story, const event::Record& record);
   void reopened(RunStory& story, const event::Record& record);
   void ended(RunStory& story, const event::Record& record);

@@ -19,6 +19,7 @@
 #include "exec/document/attempt_run.hpp"
 #include "exec/log_path.hpp"
 #include "runtime/flow_plan.hpp"
+#include "runtime/snapshot.hpp"
 #include "text/value.hpp"
 
 namespace reprise::cli {
@@ -121,6 +122,15 @@ void pass_output_on(const std::string& file, const std::string& recorded) {
     print({buffer, static_cast<std::size_t>(stream.gcount())});
 }
 
+// The key may be that of an earlier run.
+bool is_same_command(RunSession& session, const RunId& run, const std::vector<std::string>& command) {
+  auto snapshot = runtime::Snapshot::open(session.store());
+  const auto view = snapshot ? snapshot->run(run) : std::expected<std::optional<runtime::RunView>, Error>{};
+  if (!view || !*view) return true;  // a store that cannot be looked at: the key decides
+  const auto input = exec::decode_run_input((*view)->input);
+  return input && input->argv == command;
+}
+
 int exit_code_of_command(const RunSession::End& end) {
   const RunOutcome& outcome = end.outcome;
   if (outcome.status != RunStatus::failed) return exit_code_of(end);
@@ -149,11 +159,16 @@ int exec_command(const ExecOptions& options) {
   input.stdin_file = *spooled;
   const auto run = open.host().submit(input, options.id);
   if (!run) return show_error(run.error());
-  if (auto going = open.host().go_on(*run); !going) return show_error(going.error());
+  if (!options.id.empty() && !is_same_command(open, *run, options.command)) {
+    print_error(fmt::format("reprise exec: the id {} belongs to another command\n", options.id));
+    return exit_exec_usage;
+  }
+  const auto before = open.host().go_on(*run);
+  if (!before) return show_error(before.error());
 
   const auto program = exec::load_program(input);
   auto plan = std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow));
-  const auto end = open.follow(*run, std::move(plan));
+  const auto end = open.follow(*run, std::move(plan), options.id.empty() ? 0 : *before);
   if (!end) return end.error();
   if (end->outcome.status == RunStatus::succeeded) {
     const std::string log = exec::log_path(open.folder(), *run, exec::exec_step, 0, end->outcome.attempts);

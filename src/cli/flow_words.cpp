@@ -79,6 +79,12 @@ std::string failure_words(const flow::Step& step) {
   return {};
 }
 
+std::string tolerance_words(const flow::Step& step) {
+  if (step.tolerate_any) return "any number of failed items";
+  if (step.tolerate.ratio > 0) return fmt::format("{}% of its items", step.tolerate.ratio * 100);
+  return step.tolerate.count > 0 ? fmt::format("{} failed items", step.tolerate.count) : "";
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -96,9 +102,15 @@ void add_words(std::string& out, const flow::Step& step, std::string_view number
   if (step.condition) line("if", step.condition->text());
   if (step.for_each) line("for each", items_words(*step.for_each));
   if (step.max_parallel > 0) line("parallel", std::to_string(step.max_parallel));
-  line("policy", fmt::format("{} (from {}{})", first_line(explain(step.policy)), step.policy_source,
+  line("policy", fmt::format("{} [{}{}]", first_line(explain(step.policy)), step.policy_source,
                              step.dialect == Dialect::native ? "" : fmt::format(", {}", name_of(step.dialect))));
   if (step.timeout) line("timeout", text::rough_duration(*step.timeout));
+  if (step.require) line("require", command_words(*step.require));
+  if (step.check) line("check", command_words(*step.check));
+  if (!step.check_schema.empty()) line("check", "schema " + step.check_schema);
+  if (step.fix) line("fix", command_words(*step.fix));
+  if (step.fallback) line("fallback", command_words(step.fallback->command));
+  line("tolerate", tolerance_words(step));
   if (step.on_failure != OnFailure::fail || step.on_failure_command) line("on failure", failure_words(step));
 }
 

@@ -43,9 +43,13 @@ void Interrupts::handle(Handler handler) {
   }};
 }
 
-Interrupts::~Interrupts() {
+void Interrupts::stop() {
   const std::uint64_t one = 1;
   if (thread_.joinable() && write(quit_, &one, sizeof one) == sizeof one) thread_.join();
+}
+
+Interrupts::~Interrupts() {
+  stop();
   close(signals_);
   close(quit_);
 }

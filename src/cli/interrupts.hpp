@@ -22,6 +22,7 @@ class Interrupts {
   int wait_to_read(int descriptor) const;
 
   void handle(Handler handler);  // from now on; signals that came before are told at once
+  void stop();                   // the handler is not called any more, nor running; signals are ignored
 
  private:
   int signals_ = -1;

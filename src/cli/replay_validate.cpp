@@ -1,6 +1,7 @@
 // reprise replay --validate: runs the same document with the same parameters once more, in memory, and reports every difference.
 #include <map>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -55,21 +56,56 @@ std::string words(const ItemEnd& end) {
   return text;
 }
 
-int compare(const Ends& before, const Ends& now) {
-  std::size_t differences = 0;
-  const auto tell = [&](const Ends::key_type& place, const ItemEnd& then, const ItemEnd& again) {
-    ++differences;
-    print(fmt::format("{}[{}]: was {}; is {}\n", place.first, place.second, words(then), words(again)));
-  };
+struct Difference {
+  Ends::key_type place;
+  ItemEnd was;
+  ItemEnd is;
+};
+
+std::vector<Difference> differences_between(const Ends& before, const Ends& now) {
+  std::vector<Difference> differences;
   for (const auto& [place, end] : before) {
     const auto found = now.find(place);
-    if (found == now.end() || found->second != end) tell(place, end, found == now.end() ? ItemEnd{} : found->second);
+    const ItemEnd again = found == now.end() ? ItemEnd{} : found->second;
+    if (again != end) differences.push_back({place, end, again});
   }
   for (const auto& [place, end] : now) {
-    if (!before.contains(place)) tell(place, {}, end);
+    if (!before.contains(place)) differences.push_back({place, {}, end});
   }
-  print(differences == 0 ? "no difference\n" : fmt::format("{} differences\n", differences));
-  return differences == 0 ? exit_done : exit_failed;
+  return differences;
+}
+
+text::Value value_of(const ItemEnd& end) {
+  text::Value value = text::Value::map();
+  value.set("status", end.status);
+  if (end.attempts > 0) value.set("attempts", whole(end.attempts));
+  if (!end.output.empty()) value.set("output", end.output);
+  if (!end.error.empty()) value.set("error", end.error);
+  return value;
+}
+
+void print_as_json(const RunId& run, const std::vector<Difference>& differences) {
+  text::Value list = text::Value::list();
+  for (const Difference& difference : differences) {
+    text::Value one = text::Value::map();
+    one.set("step", difference.place.first);
+    one.set("item", whole(difference.place.second));
+    one.set("was", value_of(difference.was));
+    one.set("is", value_of(difference.is));
+    list.add(std::move(one));
+  }
+  text::Value value = text::Value::map();
+  value.set("run", to_string(run));
+  value.set("same", differences.empty());
+  value.set("differences", std::move(list));
+  print_json(value);
+}
+
+void print_as_text(const std::vector<Difference>& differences) {
+  for (const auto& [place, was, is] : differences)
+    print(fmt::format("{}[{}]: was {}; is {}\n", place.first, place.second, words(was), words(is)));
+  const std::size_t count = differences.size();
+  print(count == 0 ? "no difference\n" : fmt::format("{} difference{}\n", count, count == 1 ? "" : "s"));
 }
 
 }  // namespace
@@ -98,7 +134,9 @@ int validate_replay(const RunOptions& options) {
   if (!events) return show_error(events.error());
   Ends now;
   for (const Event& event : *events) add(now, event);
-  return compare(before, now);
+  const std::vector<Difference> differences = differences_between(before, now);
+  options.json ? print_as_json(looked->id, differences) : print_as_text(differences);
+  return differences.empty() ? exit_done : exit_failed;
 }
 
 }  // namespace reprise::cli

@@ -103,8 +103,10 @@ int run_flow(const RunFlowOptions& options) {
   if (!session) return session.error();
   const auto run = (*session)->host().submit(input, options.id);
   if (!run) return show_error(run.error());
-  if (auto going = (*session)->host().go_on(*run); !going) return show_error(going.error());
-  return (*session)->follow_and_report(*run, std::make_shared<const core::Plan>(runtime::plan_of(flow)));
+  const auto before = (*session)->host().go_on(*run);
+  if (!before) return show_error(before.error());
+  return (*session)->follow_and_report(*run, std::make_shared<const core::Plan>(runtime::plan_of(flow)),
+                                       options.id.empty() ? 0 : *before);
 }
 
 }  // namespace reprise::cli

@@ -8,6 +8,7 @@
 #include "env/wall_clock.hpp"
 #include "observe/run_report.hpp"
 #include "observe/words.hpp"
+#include "runtime/control.hpp"
 #include "text/duration.hpp"
 
 namespace reprise::cli {
@@ -105,7 +106,7 @@ void print_next(const RunOptions& options, const Looked& looked, const RunReport
 void print_text(const RunOptions& options, const Looked& looked, const RunReport& report, WallTime now) {
   const RunInfo& info = looked.view.info;
   const auto field = [](std::string_view name, std::string_view value) {
-    print(fmt::format("{:<9}{}\n", name, value));
+    print(fmt::format("{:<10}{}\n", name, value));
   };
   field("run", to_string(info.id));
   field("flow", preview(info.name, 100));
@@ -127,6 +128,9 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   if (report.recoveries > 0) field("recovered", observe::counted(report.recoveries, "time"));
   print("\n");
   print_steps(report);
+  const bool is_left_alone = is_open(info.status) && !runtime::ask_owner(store_path(store_url(options.store)), {"ping"});
+  if (is_left_alone)
+    print(fmt::format("\nNobody is working on it. To go on: {}\n", suggested(options.store, "resume", info.id)));
   if (report.troubled.empty()) return;
   print("\n");
   std::size_t shown = 0;

@@ -1,8 +1,11 @@
 #include "cli/watching.hpp"
 
+#include <unistd.h>
 #include <algorithm>
+
 #include <csignal>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +17,7 @@
 #include "observe/plain_printer.hpp"
 #include "observe/run_report.hpp"
 #include "observe/words.hpp"
+#include "runtime/engine_access.hpp"
 #include "runtime/snapshot.hpp"
 #include "text/duration.hpp"
 
@@ -22,16 +26,46 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::expected<void, Error> operate(Engine& engine, const runtime::ControlRequest& request) {
-  if (request.operation == "ping") return {};
-  const auto run = run_id_from(request.run);
-  if (!run) return std::unexpected{Error{ErrorCode::invalid, "this is not the id of a run"}};
-  if (request.operation == "cancel") return engine.cancel(*run, request.text);
-  if (request.operation == "pause") return engine.pause(*run);
-  if (request.operation == "resume") return engine.resume(*run);
-  if (request.operation == "signal") return engine.signal(*run, request.text, request.payload);
-  return std::unexpected{Error{ErrorCode::invalid, "unknown operation \"" + request.operation + "\""}};
-}
+// What other processes may ask of the one that owns the store.
+class Operator {
+ public:
+  explicit Operator(Engine& engine) : engine_{engine} {}
+
+  std::expected<void, Error> operator()(const runtime::ControlRequest& request) {
+    if (request.operation == "ping") return {};
+    const auto run = run_id_from(request.run);
+    if (!run) return std::unexpected{Error{ErrorCode::invalid, "this is not the id of a run"}};
+    if (request.operation == "cancel") return engine_.cancel(*run, request.text);
+    if (request.operation == "pause") return pause(*run);
+    if (request.operation == "resume") return resume(*run);
+    if (request.operation == "signal") return engine_.signal(*run, request.text, request.payload);
+    return std::unexpected{Error{ErrorCode::invalid, "unknown operation \"" + request.operation + "\""}};
+  }
+
+ private:
+  std::expected<void, Error> pause(const RunId& run) {
+    auto paused = engine_.pause(run);
+    if (paused) paused_.insert(run);
+    return paused;
+  }
+
+  // Only what was paused while it ran here: other runs would be open again, with nobody who works on them.
+  std::expected<void, Error> resume(const RunId& run) {
+    if (!paused_.contains(run)) {
+      return std::unexpected{
+          Error{ErrorCode::store_locked,
+                fmt::format("process {} owns the store and works on another run; when that has ended, "
+                            "this one can be resumed",
+                            getpid())}};
+    }
+    auto resumed = engine_.resume(run);
+    if (resumed) paused_.erase(run);
+    return resumed;
+  }
+
+  Engine& engine_;
+  std::set<RunId> paused_;
+};
 
 // Items of a list that just work are not worth a line each.
 bool is_worth_a_line(const Event& event, bool has_items, bool only_trouble) {
@@ -84,13 +118,15 @@ std::expected<std::unique_ptr<RunSession>, int> RunSession::open(const WatchOpti
   session->host_ = *std::move(host);
   if (!path.empty()) {
     Engine& engine = session->host_->engine();
-    session->control_ = runtime::ControlServer::listen(
-        path, [&engine](const runtime::ControlRequest& request) { return operate(engine, request); });
+    session->control_ =
+        runtime::ControlServer::listen(path, [asked = std::make_shared<Operator>(engine)](
+                                                 const runtime::ControlRequest& request) { return (*asked)(request); });
   }
   return session;
 }
 
 RunSession::~RunSession() {
+  interrupts_.stop();  // its handler asks the host
   control_.reset();
   host_.reset();
   std::error_code ignored;
@@ -121,11 +157,18 @@ void RunSession::show_progress(const RunId& run, std::uint64_t after) {
   }
 }
 
+// A run that had ended before has no story to tell.
+bool RunSession::has_news(const RunId& run, std::uint64_t after) {
+  const auto info = host_->engine().info(run);
+  const auto last = runtime::EngineAccess::last_sequence(host_->engine(), run);
+  return !info || !last || is_open(info->status) || *last > after;
+}
+
 std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::shared_ptr<const core::Plan> plan,
                                                        std::uint64_t after) {
   plan_ = std::move(plan);
   interrupts_.handle([this, run](int signal) { interrupted(run, signal); });
-  if (options_.progress != ProgressMode::quiet) show_progress(run, after);
+  if (options_.progress != ProgressMode::quiet && has_news(run, after)) show_progress(run, after);
   auto outcome = host_->engine().wait(run);
   if (!outcome) return std::unexpected{show_error(outcome.error())};
   return End{*std::move(outcome), signal_.load()};

@@ -44,6 +44,7 @@ class RunSession {
  private:
   RunSession() = default;
   void interrupted(const RunId& run, int signal);
+  bool has_news(const RunId& run, std::uint64_t after);
   void show_progress(const RunId& run, std::uint64_t after);
   std::optional<observe::RunReport> read_report(const RunId& run);
   void report_in_words(const RunId& run, const End& end, const std::optional<observe::RunReport>& found);

@@ -79,11 +79,27 @@ void set_items(StepState& state, std::uint32_t items, bool is_list) {
 
 }  // namespace
 
-bool is_doomed(const Run& run, std::uint32_t step) {
+namespace {
+
+std::uint64_t tolerated(const Run& run, std::uint32_t step) {
   const StepPlan& plan = run.step_plan(step);
-  const StepState& state = run.steps[step];
-  const std::uint64_t share = std::uint64_t{state.items} * plan.tolerate_millionths / 1'000'000;
-  return state.failed > std::max<std::uint64_t>(plan.tolerate, share);
+  const std::uint64_t share = std::uint64_t{run.steps[step].items} * plan.tolerate_millionths / 1'000'000;
+  return std::max<std::uint64_t>(plan.tolerate, share);
+}
+
+// Is nothing left of what somebody had tried again in a step that has failed for other reasons?
+bool has_nothing_waiting(StepState& state) {
+  bool waits = false;
+  state.for_each_item([&](std::uint32_t, const Item& item) { waits = waits || item.status == ItemStatus::waiting; });
+  return !waits;
+}
+
+}  // namespace
+
+bool is_doomed(const Run& run, std::uint32_t step) { return run.steps[step].failed > tolerated(run, step); }
+
+bool is_given_up(const Run& run, std::uint32_t step) {
+  return run.steps[step].failed - run.steps[step].excused > tolerated(run, step);
 }
 
 // Has this step ended in a way that the steps which need it may start?
@@ -264,7 +280,8 @@ void Core::check_step_end(Run& run, std::uint32_t step, Time time) {
   StepState& state = run.steps[step];
   if (state.status != StepStatus::active || state.running > 0 || state.canceled > 0) return;
   const bool doomed = is_doomed(run, step);
-  if (!doomed && state.succeeded + state.failed < state.items) return;
+  const bool is_over = is_given_up(run, step) || (doomed && has_nothing_waiting(state));
+  if (!is_over && state.succeeded + state.failed < state.items) return;
   end_step(run, step, doomed ? StepStatus::failed : StepStatus::succeeded);
   run.finished.push_back(step);
   if (lets_go_on(run, step)) release_dependants(run, step, time);
@@ -278,7 +295,7 @@ void Core::apply_prepared(Run& run, const Record& record) {
     set_items(state, record.items, true);
     state.map->list = Payload::of(record.payload);
   } else if (plan.verb != Verb::call) {
-    state.due = end_of_wait(plan, record.time);
+    state.due = end_of_wait(plan, std::max(record.time, run.due));
   }
   if (run.live) index_step(run, record.step, record.time);
   check_step_end(run, record.step, record.time);
@@ -328,7 +345,9 @@ void Core::apply_failed(Run& run, const Record& record) {
     if (!item.trouble->failure.failure_class) item.trouble->failure.failure_class = record.failure_class;
     count_failure(run, record.step, record.failure_class, *record.failure);
   }
-  item.trouble->reason = record.reason;
+  // A cancel of its last resort is not why the main way was given up, and that is what the end will tell.
+  const bool keeps_reason = item.stage != stage::main && record.reason == StopReason::canceled;
+  if (!keeps_reason) item.trouble->reason = record.reason;
   item.due = record.time;
   if (record.will_retry) {
     item.status = ItemStatus::waiting;  // `retrying` follows and says until when
@@ -386,7 +405,7 @@ void Core::end_pause(Run& run, Time now) {
     const bool waits_for_delay = delayed != 0 && state.activated == delayed;
     const std::int64_t shift = waits_for_delay ? pause : std::min(pause, now - state.activated);
     state.activated = later(state.activated, shift);
-    if (state.due > 0) state.due = later(state.due, shift);
+    if (state.due > 0 && run.step_plan(step).wait_until == 0) state.due = later(state.due, shift);
     state.for_each_item([&](std::uint32_t, Item& item) {
       if (item.first_started > 0) item.first_started += std::min(pause, now - item.first_started);
       if (item.status != ItemStatus::waiting) return;
@@ -440,7 +459,9 @@ void Core::apply_reopened(Run& run, const Record& record) {
   run.paused_at = 0;
   run.paused_total = record.time - run.created;  // deadlines start again
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    if (run.step_plan(step).runs_finally) deactivate(run, step);  // they run again after what is tried again
+    if (!run.step_plan(step).runs_finally) continue;
+    deactivate(run, step);  // they run again after what is tried again
+    run.steps[step].visits = 0;
   }
   run.open_steps = 0;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
@@ -459,7 +480,9 @@ void Core::apply_reopened(Run& run, const Record& record) {
       item.due = std::max(item.due, record.time);
     });
     if (incomplete && is_final(state.status)) state.status = StepStatus::active;
-    if (incomplete) state.activated = record.time;
+    if (incomplete) state.excused = state.failed;
+    const bool is_open = !is_final(state.status) && state.status != StepStatus::pending;
+    if (is_open) state.activated = std::max(record.time, run.due);
     // What comes before its first attempt had failed.
     const bool uncounted = incomplete && (plan.for_each ? state.map == nullptr : plan.prepares && !had_attempts);
     if (uncounted) state.status = StepStatus::preparing;
@@ -468,6 +491,7 @@ void Core::apply_reopened(Run& run, const Record& record) {
       state.one = Item{};
       state.next = 0;
     }
+    if (state.status == StepStatus::skipped && state.activated > 0) --state.visits;  // its condition is asked again
     if (state.status == StepStatus::skipped || state.status == StepStatus::unreachable)
       state.status = StepStatus::pending;
     if (!is_final(state.status)) ++run.open_steps;

@@ -91,7 +91,7 @@ class Core {
   void open_queue(std::string_view handler, std::uint32_t executor_number, std::uint32_t limit);
   std::uint32_t executor_number(std::uint32_t queue) const { return queues_[queue].executor_number; }
   // From now on runs of documents only go on if they are new (this number or higher), or allowed.
-  void restrict_documents(std::uint64_t first_new) { first_allowed_ = first_new; }
+  void restrict_documents(std::uint64_t first_new);
   void allow(std::uint64_t run, Time now);
 
   // ---- inputs ----
@@ -192,6 +192,7 @@ class Core {
   std::uint32_t queue_named(std::string_view handler);
   void index_run(Run& run, Time now);
   void index_step(Run& run, std::uint32_t step, Time now);
+  void ask_for_items(Run& run, std::uint32_t step, Time now);
   void index_item(Run& run, std::uint32_t step, std::uint32_t index, Item& item, Time now);
   void enqueue(Run& run, std::uint32_t step, std::uint32_t item);
   void enqueue_untouched(Run& run, std::uint32_t step);
@@ -216,6 +217,8 @@ class Core {
   void fire(const TimerWheel::Timer& timer, Time now);
   void fire_step(Run& run, std::uint32_t step, Time now);
   void request_cancel(Run& run, std::string_view why, StopReason reason, Time now);
+  void cancel_by_step(Run& run, std::uint32_t step, Time now);
+  void cancel_preparation(Run& run, std::uint32_t step);
   void deliver_signals(Run& run, Time now);
   void settle(Run& run, Time now);
   void settle_failed_step(Run& run, std::uint32_t step, Time now);
@@ -242,8 +245,10 @@ class Core {
 
 // How a run would end if nothing else happened to its steps; without those that run finally, if so asked.
 RunStatus status_of_steps(const Run& run, bool with_finally);
-// Is this step no longer worth going on with, because more of its items failed than it tolerates?
+// Has this step failed already, because more of its items failed than it tolerates? No further items are begun then ...
 bool is_doomed(const Run& run, std::uint32_t step);
+// ... and is it also not worth going on with those that have begun? What somebody had tried again in a doomed step goes on.
+bool is_given_up(const Run& run, std::uint32_t step);
 bool lets_go_on(const Run& run, std::uint32_t step);
 // When the run is cancelled if it has not ended; INT64_MAX = never.
 Time deadline_of(const Run& run);

@@ -80,11 +80,41 @@ StepPlan any_step(Dice& dice, std::uint32_t index) {
   return step;
 }
 
+// What only documents have.
+void make_document_step(Dice& dice, StepPlan& step) {
+  step.prepares = dice.one_in(2);
+  if (step.verb == Verb::wait && dice.one_in(3)) step.wait_until = start_of_time + Duration{30s}.count();
+  if (step.verb != Verb::call) return;
+  if (step.prepares && dice.one_in(3)) step.for_each = true;
+  step.prepares = step.prepares || step.for_each;
+  step.fallback = static_cast<FallbackRule>(dice.below(3));
+  step.handles_failure = dice.one_in(3);
+  if (dice.one_in(3)) step.tolerate_millionths = 400'000;
+}
+
+// One more step, which runs when all others are over; it needs only such steps.
+StepPlan any_final_step(Dice& dice, std::uint32_t index, std::uint32_t first_final) {
+  StepPlan step = any_step(dice, index);
+  std::erase_if(step.needs, [&](std::uint32_t need) { return need < first_final; });
+  step.for_each = false;
+  step.list_step = 0;
+  step.revisit = index;
+  step.runs_finally = true;
+  return step;
+}
+
 Plan any_plan(Dice& dice) {
   Plan plan;
   plan.name = "flow";
   const std::uint32_t steps = 1 + dice.below(6);
   for (std::uint32_t index = 0; index < steps; ++index) plan.steps.push_back(any_step(dice, index));
+  plan.is_document = dice.one_in(2);
+  for (std::uint32_t more = plan.is_document ? dice.below(4) : 0; more > 0; --more) {
+    plan.steps.push_back(any_final_step(dice, static_cast<std::uint32_t>(plan.steps.size()), steps));
+  }
+  for (StepPlan& step : plan.steps) {
+    if (plan.is_document) make_document_step(dice, step);
+  }
   if (dice.one_in(3)) plan.deadline = Duration{1min}.count();
   plan.max_parallel = dice.below(3);
   return plan;
@@ -176,6 +206,7 @@ class World {
     for (int round = 0; round < 400 && open() > 0; ++round) {
       for (core::Run* run : runs()) {
         if (!run->live) driver.core.adopt(*run, driver.now);
+        driver.core.allow(run->number, driver.now);
         if (run->paused_at != 0 && !run->has_ended()) {
           EXPECT_TRUE(driver.core.resume(*run, driver.now));
         }
@@ -184,6 +215,7 @@ class World {
           EXPECT_EQ(driver.core.signal(*run, name, {}, driver.now).has_value(), was_open);
         }
       }
+      collect_prepares();
       while (!prepares_.empty()) prepare();
       while (driver.core.due(driver.now, 1000)) {
       }
@@ -245,7 +277,7 @@ class World {
   void submit() {
     if (driver.next_run > 6) return;
     const NumberedPlan* const plan = driver.core.plan(dice.below(static_cast<std::uint32_t>(driver.plans.size())));
-    driver.submit(plan, {.items = dice.one_in(2) ? 1 + dice.below(4) : 0,
+    driver.submit(plan, {.items = dice.one_in(2) && !plan->plan->is_document ? 1 + dice.below(4) : 0,
                          .delay = dice.any_of<Duration>({0s, 0s, 1s, 1min}),
                          .priority = static_cast<std::uint8_t>(dice.below(10)),
                          .asleep = dice.one_in(10)});
@@ -257,8 +289,10 @@ class World {
     core::Run& run = *dice.any_of(all);
     if (!run.live) driver.core.adopt(run, driver.now);
     const std::string before = state_of(run);
+    const bool had_ended = run.has_ended();
+    const auto canceled = canceled_items(run);
     Core::Answer answer;
-    switch (dice.below(6)) {
+    switch (dice.below(9)) {
       case 0:
         answer = driver.core.cancel(run, "why", driver.now);
         break;
@@ -278,12 +312,40 @@ class World {
         answer = driver.core.signal(run, dice.one_in(2) ? "x" : "y", {"payload", 7, false}, driver.now);
         break;
       case 5:
-        answer = driver.core.retry_failed(run, {}, driver.now);
+      case 6:
+        answer = driver.core.retry_failed(run, any_choice(run), driver.now);
         break;
+      case 7:
+        answer = driver.core.drop(run, any_choice(run), driver.now);
+        break;
+      case 8:
+        driver.core.allow(run.number, driver.now);
+        break;
+    }
+    if (had_ended && !run.has_ended()) {
+      for (const auto& item : canceled) ++interruptions_[item];  // the attempt that was cancelled does not count
     }
     if (!answer) {
       EXPECT_EQ(state_of(run), before) << "it was refused and has changed something";
     }
+  }
+
+  Core::Choice any_choice(const core::Run& run) {
+    Core::Choice choice;
+    if (dice.one_in(3)) return choice;
+    choice.step = dice.below(static_cast<std::uint32_t>(run.step_count()));
+    if (dice.one_in(2)) choice.item = dice.below(4);
+    return choice;
+  }
+
+  static std::vector<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>> canceled_items(const core::Run& run) {
+    std::vector<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>> canceled;
+    for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+      run.steps[step].for_each_item([&](std::uint32_t index, const Item& item) {
+        if (item.status == ItemStatus::canceled) canceled.emplace_back(run.number, step, index);
+      });
+    }
+    return canceled;
   }
 
   void fire() {
@@ -292,9 +354,19 @@ class World {
     }
   }
 
-  void dispatch() {
+  // A question that was withdrawn is answered no more, unless the answer was on its way.
+  void collect_prepares() {
+    for (const AttemptId& id : std::exchange(driver.core.effects().cancels, {})) {
+      if (id.token != 0 || dice.one_in(4)) continue;
+      std::erase_if(prepares_,
+                    [&](const core::Prepare& asked) { return asked.run == id.run && asked.step == id.step; });
+    }
     for (core::Prepare& prepare : driver.core.effects().prepares) prepares_.push_back(std::move(prepare));
     driver.core.effects().prepares.clear();
+  }
+
+  void dispatch() {
+    collect_prepares();
     const std::size_t room = dice.below(5);
     driver.core.dispatch([&](std::uint32_t) { return room; }, 4096, driver.now);
     EXPECT_LE(driver.core.effects().starts.size(), room);
@@ -328,7 +400,7 @@ class World {
         driver.core.succeeded(id, {"output", 6, false}, driver.now);
         break;
       default:
-        driver.core.failed(id, any_failure(dice), false, driver.now);
+        driver.core.failed(id, any_failure(dice), dice.one_in(10), driver.now);
     }
   }
 
@@ -351,7 +423,10 @@ class World {
     if (prepares_.empty()) return;
     const core::Prepare asked = prepares_.front();
     prepares_.erase(prepares_.begin());
-    if (dice.one_in(6)) {
+    const core::Run* const run = driver.core.find(asked.run);
+    if (run->step_plan(asked.step).prepares && dice.one_in(4)) {
+      driver.core.condition_is_false(asked.run, asked.step, driver.now);
+    } else if (dice.one_in(6)) {
       driver.core.prepare_failed(asked.run, asked.step, any_failure(dice), driver.now);
     } else {
       driver.core.prepared(asked.run, asked.step, dice.below(5), {}, driver.now);
@@ -368,6 +443,7 @@ class World {
     }
     core::Run& last = driver.reload(*before.back());
     driver.core.adopt(last, driver.now);
+    if (dice.one_in(2)) driver.core.restrict_documents(driver.next_run);
     driver.open("scarce", scarce_limit);
     for (const AttemptId& id : std::exchange(running_, {})) over_.push_back(id);
     prepares_.clear();
@@ -416,10 +492,13 @@ class World {
       canceled += item->status == ItemStatus::canceled ? 1 : 0;
       const auto interrupted = interruptions_.find({run.number, step, index});
       const std::uint64_t extra = interrupted == interruptions_.end() ? 0 : interrupted->second;
-      EXPECT_LE(item->attempt, *plan.policy.max_attempts + extra);
+      if (item->stage == stage::main) {
+        EXPECT_LE(item->attempt, *plan.policy.max_attempts + extra);
+      }
     }
     EXPECT_EQ(std::tuple(running, succeeded, failed, canceled),
               std::tuple(state.running, state.succeeded, state.failed, state.canceled));
+    EXPECT_LE(state.excused, state.failed);
   }
 
   // An independent reading of the recorded events.
@@ -448,10 +527,12 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
     bool has_failed = false;
   };
   std::map<std::pair<std::uint32_t, std::uint32_t>, Told> items;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint8_t> stages;
+  std::set<std::uint32_t> skipped;
   Time last = 0;
   Time paused_at = 0;
   std::int64_t paused = 0;
-  bool ended = false, cancelled = false;
+  bool ended = false, cancelled = false, finishing = false, lost = false;
   std::uint64_t sequence = 0;
   Time created = 0;
   std::int64_t delay = 0;
@@ -461,7 +542,7 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
     EXPECT_EQ(record.sequence, ++sequence);
     EXPECT_GE(record.time, last);
     last = record.time;
-    if (ended) {
+    if (ended && record.type != EventType::dropped) {
       EXPECT_EQ(record.type, EventType::reopened);
     }
     const Time counted = record.time - paused;  // pauses that are over
@@ -476,6 +557,8 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
         EXPECT_FALSE(cancelled);
         EXPECT_FALSE(told.is_running);
         EXPECT_FALSE(told.has_succeeded || told.has_failed);
+        EXPECT_FALSE(skipped.contains(record.step)) << "its condition was false";
+        EXPECT_EQ(run.step_plan(record.step).runs_finally, finishing);
         EXPECT_GE(counted - created, delay) << "before its delay was over";
         if (told.waits_from) {
           EXPECT_GE(counted - *told.waits_from, told.delay) << "before its wait was over";
@@ -483,7 +566,9 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
         told = {.is_running = true};
         break;
       case EventType::completed:
-        if (run.step_plan(record.step).verb == Verb::wait) {
+        if (run.step_plan(record.step).wait_until != 0) {
+          EXPECT_GE(record.time, run.step_plan(record.step).wait_until);
+        } else if (run.step_plan(record.step).verb == Verb::wait) {
           EXPECT_GE(counted - created, delay + run.step_plan(record.step).wait);
         }
         EXPECT_FALSE(told.has_succeeded || told.has_failed);
@@ -491,6 +576,20 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
         break;
       case EventType::failed:
         told = {.has_failed = !record.will_retry && record.reason != StopReason::canceled};
+        lost = record.lost;
+        break;
+      case EventType::fallback: {
+        std::uint8_t& stage = stages[{record.step, record.item}];
+        EXPECT_TRUE(record.stage > stage || (lost && record.stage == stage)) << "there is no way back";
+        stage = record.stage;
+        break;
+      }
+      case EventType::finishing:
+        EXPECT_FALSE(finishing);
+        finishing = true;
+        break;
+      case EventType::skipped:
+        skipped.insert(record.step);
         break;
       case EventType::retrying:
         // A wait that begins during a pause begins when the pause is over.
@@ -516,13 +615,23 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
       case EventType::revisited:
         for (const std::uint32_t step : steps_from(*run.plan->plan, record.step)) {
           std::erase_if(items, [&](const auto& entry) { return entry.first.first == step; });
+          std::erase_if(stages, [&](const auto& entry) { return entry.first.first == step; });
+          skipped.erase(step);
         }
         break;
       case EventType::reopened:
         EXPECT_TRUE(ended);
-        ended = cancelled = false;
+        ended = cancelled = finishing = false;
         paused_at = 0;
-        std::erase_if(items, [](const auto& entry) { return entry.second.has_failed; });
+        skipped.clear();
+        std::erase_if(items, [&](const auto& entry) {
+          const auto [step, item] = entry.first;
+          const bool is_chosen = record.from_step == 0 ||
+                                 (record.from_step == step + 1 && (record.items == 0 || record.items == item + 1));
+          const bool anew = run.step_plan(step).runs_finally || (entry.second.has_failed && is_chosen);
+          if (anew) stages.erase(entry.first);
+          return anew;
+        });
         break;
       case EventType::ended:
         ended = true;

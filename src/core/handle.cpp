@@ -170,9 +170,12 @@ void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const
   if (judged)
     decision.failure_class = *judged;  // a policy without classes does not judge, and the breaker counts by class
   retry_or_give_up(run, step, index, failure, decision, lost, now);
-  if (decision.reason == StopReason::canceled && !run.cancel_requested) {
-    request_cancel(run, "step \"" + *plan.name + "\" said so", StopReason::canceled, now);
-  }
+  if (decision.reason == StopReason::canceled) cancel_by_step(run, step, now);
+}
+
+void Core::cancel_by_step(Run& run, std::uint32_t step, Time now) {
+  if (run.cancel_requested) return;
+  request_cancel(run, "step \"" + *run.step_plan(step).name + "\" said so", StopReason::canceled, now);
 }
 
 // The fallback of an item, or its handler of failures: one attempt, unless the engine died during it.
@@ -183,7 +186,11 @@ void Core::fail_last_resort(Run& run, std::uint32_t step, std::uint32_t index, c
   const StopReason given_up_for = item.trouble != nullptr ? item.trouble->reason : StopReason::permanent;
   const Decision decision{.reason = canceled ? StopReason::canceled : given_up_for,
                           .failure_class = failure.failure_class.value_or(FailureClass::transient)};
-  if (!lost || canceled) return retry_or_give_up(run, step, index, failure, decision, lost, now);
+  if (!lost || canceled) {
+    retry_or_give_up(run, step, index, failure, decision, lost, now);
+    if (canceled) cancel_by_step(run, step, now);
+    return;
+  }
   const std::uint8_t same_way = item.stage;
   Record failed{.type = EventType::failed,
                 .step = step,
@@ -377,7 +384,8 @@ void Core::fire(const TimerWheel::Timer& timer, Time now) {
 
 void Core::fire_step(Run& run, std::uint32_t step, Time now) {
   const StepPlan& plan = run.step_plan(step);
-  if (plan.verb == Verb::call) {
+  if (!is_allowed(run)) return;  // allow() finds it again
+  if (plan.verb == Verb::call || run.steps[step].status == StepStatus::preparing) {
     index_step(run, step, now);
     return;
   }
@@ -416,8 +424,7 @@ void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Tim
   Record record{.type = EventType::cancel_requested, .reason = reason, .text = why};
   emit(run, record, now);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    const bool is_prepared = run.step_plan(step).prepares && run.steps[step].status == StepStatus::preparing;
-    if (is_prepared) effects_.cancels.push_back({run.number, step, 0, 0});
+    cancel_preparation(run, step);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> waiting;
     run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
       if (item.status == ItemStatus::running) effects_.cancels.push_back({run.number, step, index, item.token});
@@ -428,6 +435,15 @@ void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Tim
       emit(run, interrupted, now);
     }
   }
+}
+
+// What is asked of the executor is answered no more; whoever still wants to know asks again.
+void Core::cancel_preparation(Run& run, std::uint32_t step) {
+  StepState& state = run.steps[step];
+  if (!run.step_plan(step).prepares || state.status != StepStatus::preparing || !state.queued) return;
+  effects_.cancels.push_back({run.number, step, 0, 0});
+  state.queued = false;
+  --run.preparing;
 }
 
 Core::Answer Core::pause(Run& run, Time now) {
@@ -477,6 +493,8 @@ Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now) {
     });
   }
   if (!run.has_ended()) return refuse("the run has not ended yet");
+  if (failed == 0 && run.status == RunStatus::canceled)
+    return refuse("the run was cancelled, nothing in it has failed: resume goes on with it");
   if (failed == 0) return refuse(choice.step ? "nothing there has failed" : "nothing in this run has failed");
   Record record{.type = EventType::reopened,
                 .items = choice.item ? *choice.item + 1 : 0,
@@ -550,7 +568,7 @@ void Core::settle(Run& run, Time now) {
   if (is_time_for_finally(run)) {
     Record finishing{.type = EventType::finishing, .status = status_of_steps(run, false)};
     emit(run, finishing, now);
-    return;
+    return settle(run, now);  // a signal that one of them waits for may be here already
   }
   Record ended{.type = EventType::ended};
   if (run.open_steps == 0) {
@@ -587,6 +605,7 @@ void Core::settle_failed_step(Run& run, std::uint32_t step, Time now) {
     return mark_dependants(run, step, EventType::unreachable, now);
   }
   for (const std::uint32_t again : steps_from(*run.plan->plan, plan.revisit)) {
+    cancel_preparation(run, again);
     run.steps[again].for_each_item([&](std::uint32_t index, Item& item) {
       if (item.status == ItemStatus::running) effects_.cancels.push_back({run.number, again, index, item.token});
     });

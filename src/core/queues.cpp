@@ -69,13 +69,7 @@ void Core::index_run(Run& run, Time now) {
 void Core::index_step(Run& run, std::uint32_t step, Time now) {
   StepState& state = run.steps[step];
   if (run.paused_at != 0 || run.cancel_requested) return;
-  if (state.status == StepStatus::preparing && !state.queued) {
-    const Item* const list = run.steps[run.step_plan(step).list_step].touched(0);
-    state.queued = true;
-    ++run.preparing;
-    effects_.prepares.push_back(
-        {run.number, step, list != nullptr && list->output != nullptr ? *list->output : Payload{}});
-  }
+  if (state.status == StepStatus::preparing) return ask_for_items(run, step, now);
   if (state.status != StepStatus::active) return;
   if (run.step_plan(step).verb != Verb::call) {
     if (state.next == 0 && state.due > 0 && state.timer == TimerWheel::none) {
@@ -94,6 +88,21 @@ void Core::index_step(Run& run, std::uint32_t step, Time now) {
   state.for_each_item([&](std::uint32_t index, Item& item) {
     if (item.status == ItemStatus::waiting) index_item(run, step, index, item, now);
   });
+}
+
+// Not before the delay of the run is over: a condition is asked when the work would begin.
+void Core::ask_for_items(Run& run, std::uint32_t step, Time now) {
+  StepState& state = run.steps[step];
+  if (state.queued || !is_allowed(run)) return;
+  if (run.due > now) {
+    if (state.timer == TimerWheel::none) state.timer = wheel_.arm(run.due, {run.number, step, untouched_items});
+    return;
+  }
+  const Item* const list = run.steps[run.step_plan(step).list_step].touched(0);
+  state.queued = true;
+  ++run.preparing;
+  effects_.prepares.push_back(
+      {run.number, step, list != nullptr && list->output != nullptr ? *list->output : Payload{}});
 }
 
 void Core::index_item(Run& run, std::uint32_t step, std::uint32_t index, Item& item, Time now) {
@@ -185,7 +194,7 @@ bool Core::start_next(Queue& queue, std::size_t level, Time now) {
   if (state.status != StepStatus::active || run->has_ended() || run->paused_at != 0 || run->cancel_requested)
     return false;
   if (!is_allowed(*run)) return false;  // allow() finds it again
-  if (is_doomed(*run, entry.step)) return false;
+  if (untouched ? is_doomed(*run, entry.step) : is_given_up(*run, entry.step)) return false;
   if (deadline_of(*run) <= now) return false;  // its timer is about to fire
 
   const StepPlan& plan = run->step_plan(entry.step);
@@ -221,6 +230,18 @@ bool Core::is_allowed(const Run& run) const {
   return run.number >= first_allowed_ || !run.plan->plan->is_document || allowed_.contains(run.number);
 }
 
+void Core::restrict_documents(std::uint64_t first_new) {
+  first_allowed_ = first_new;
+  // Recovery comes first, and has asked for what steps need before they begin.
+  std::erase_if(effects_.prepares, [&](const Prepare& prepare) {
+    Run* const run = runs_.find(prepare.run);
+    if (run == nullptr || is_allowed(*run)) return false;
+    run->steps[prepare.step].queued = false;
+    --run->preparing;
+    return true;
+  });
+}
+
 void Core::allow(std::uint64_t number, Time now) {
   allowed_.insert(number);
   Run* const run = runs_.find(number);
@@ -242,6 +263,7 @@ std::optional<Time> Core::idle_until(const Run& run) const {
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     const StepState& state = run.steps[step];
     if (state.map != nullptr && state.map->items.size() > items_max) return std::nullopt;
+    if (state.status == StepStatus::preparing) earliest = std::min(earliest, run.due);
     if (state.status != StepStatus::active) continue;
     if (state.map != nullptr && !state.map->held.empty()) return std::nullopt;
     if (state.due > 0 && state.next < state.items) earliest = std::min(earliest, state.due);

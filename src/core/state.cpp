@@ -23,6 +23,7 @@ constexpr unsigned extra = 1U << 1U;
 }  // namespace run_flag
 namespace step_flag {
 constexpr unsigned map = 1U << 0U;
+constexpr unsigned excused = 1U << 1U;
 }  // namespace step_flag
 namespace item_flag {
 constexpr unsigned dead_letter = 1U << 0U;
@@ -90,7 +91,9 @@ Item read_item(ByteReader& in, Time base) {
 }
 
 void put_step(std::string& out, const StepState& state, Time base) {
-  put_byte(out, (state.map != nullptr ? step_flag::map : 0U) << 4U | static_cast<unsigned>(state.status));
+  const unsigned flags = (state.map != nullptr ? step_flag::map : 0U) | (state.excused > 0 ? step_flag::excused : 0U);
+  put_byte(out, flags << 4U | static_cast<unsigned>(state.status));
+  if (state.excused > 0) put_varint(out, state.excused);
   put_varint(out, state.visits);
   put_varint(out, state.needs_left);
   put_time(out, state.activated, base);
@@ -118,15 +121,18 @@ void read_step(ByteReader& in, StepState& state, Time base) {
   const unsigned head = in.byte();
   if ((head & 15U) > static_cast<unsigned>(StepStatus::unreachable)) in.fail();
   state.status = static_cast<StepStatus>(head & 15U);
+  const unsigned flags = head >> 4U;
+  if ((flags & step_flag::excused) != 0) state.excused = in.varint32();
   state.visits = in.varint32();
   state.needs_left = in.varint32();
   state.activated = read_time(in, base);
   state.due = read_time(in, base);
   state.next = in.varint32();
-  if ((head >> 4U & step_flag::map) == 0) {
+  if ((flags & step_flag::map) == 0) {
     if (state.next > 1) in.fail();
     if (state.next > 0) state.one = read_item(in, base);
     count_item(state, state.one);
+    if (state.excused > state.failed) in.fail();
     return;
   }
   state.map = std::make_unique<Map>();
@@ -138,6 +144,7 @@ void read_step(ByteReader& in, StepState& state, Time base) {
     state.map->items.push_back(read_item(in, base));
     count_item(state, state.map->items.back());
   }
+  if (state.excused > state.failed) in.fail();
 }
 
 void put_extra(std::string& out, const Extra& extra) {
@@ -180,7 +187,8 @@ bool is_decisive(const Run& run, std::uint32_t step) {
   return run.steps[step].status == StepStatus::failed && (rule == OnFailure::fail || rule == OnFailure::revisit);
 }
 
-// The item that tells best how the run went: the first whose failure failed the run, else the last that was touched.
+// The item that tells best how the run went: the first whose failure failed the run, else the last that was touched before the steps
+// that run in any case.
 const Item* decisive_item(const Run& run) {
   const Item* found = nullptr;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
@@ -189,7 +197,7 @@ const Item* decisive_item(const Run& run) {
       const Item* const item = state.touched(index);
       if (item == nullptr || item->status == ItemStatus::untouched) continue;
       if (item->status == ItemStatus::failed && run.status == RunStatus::failed && is_decisive(run, step)) return item;
-      found = item;
+      if (!run.step_plan(step).runs_finally) found = item;
     }
   }
   return found;
@@ -266,7 +274,7 @@ RunOutcome outcome_of(const Run& run) {
   if (output != nullptr && !output->hashed) outcome.output = output->bytes;
   if (item->trouble != nullptr && run.status != RunStatus::succeeded) {
     outcome.failure = item->trouble->failure;
-    if (outcome.reason == StopReason::none) outcome.reason = item->trouble->reason;
+    if (outcome.reason == StopReason::none && run.has_ended()) outcome.reason = item->trouble->reason;
   }
   return outcome;
 }

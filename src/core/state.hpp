@@ -72,6 +72,7 @@ struct StepState {
   std::uint32_t succeeded = 0;
   std::uint32_t failed = 0;
   std::uint32_t canceled = 0;
+  std::uint32_t excused = 0;  // of the failed: those that were left alone when somebody had others tried again
   std::uint32_t visits = 0;
   TimerWheel::Handle timer = TimerWheel::none;  // volatile
   StepStatus status = StepStatus::pending;

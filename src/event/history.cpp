@@ -144,7 +144,8 @@ void History::add_started(Event& event, const Record& record) {
   event.is_retry = record.attempt > 1;
   const auto [place, is_new] = items_.try_emplace({record.step, record.item});
   Item& item = place->second;
-  if (is_new || !event.is_retry) item = Item{.created = record.time, .failure = {}, .delay = 0};
+  // Who joins in the middle does not know when it began.
+  if (is_new || !event.is_retry) item = Item{.created = event.is_retry ? 0 : record.time, .failure = {}, .delay = 0};
   if (item.failure == nullptr) return;
   event.failure = *item.failure;
   event.delay = Duration{item.delay};
@@ -159,8 +160,7 @@ void History::add_failed(Event& event, const Record& record) {
   event.reason = record.reason;
   event.rule = record.rule;
   if (!record.will_retry) return end_item(event, record);
-  Item& item = items_.try_emplace({record.step, record.item}, Item{.created = record.time, .failure = {}, .delay = 0})
-                   .first->second;
+  Item& item = items_.try_emplace({record.step, record.item}).first->second;
   item.failure = std::make_unique<Failure>(*event.failure);
   item.delay = 0;
 }
@@ -176,7 +176,7 @@ void History::end_item(Event& event, const Record& record) {
   event.total_attempts = event.attempt;
   const auto found = items_.find({record.step, record.item});
   if (found == items_.end()) return;
-  event.total_elapsed = elapsed(found->second.created, record.time);
+  if (found->second.created != 0) event.total_elapsed = elapsed(found->second.created, record.time);
   items_.erase(found);
 }
 

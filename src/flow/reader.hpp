@@ -1,4 +1,4 @@
-// Flow documents: text → Flow, with every mistake in one pass. FLOWS.md is the contract; docs/reference/flow.md the public page.
+// Flow documents: text → Flow, with every mistake in one pass. docs/reference/flow.md describes them.
 //
 // Thread safety: pure functions. No I/O: files a document refers to are looked at when a step runs.
 #pragma once

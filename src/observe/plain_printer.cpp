@@ -17,7 +17,7 @@ std::string ended_words(const Event& event) {
 std::string cancel_words(const Event& event) {
   std::string words = "cancelling the run";
   if (event.reason == StopReason::deadline) words += ": its deadline has passed";
-  if (!event.text.empty()) words += ": " + text::safe_to_show(event.text);
+  if (!event.text.empty() && event.reason != StopReason::deadline) words += ": " + text::safe_to_show(event.text);
   return words;
 }
 
@@ -48,7 +48,8 @@ std::string PlainPrinter::failed(const Event& event) const {
   if (event.will_retry && event.reason == StopReason::none) return "";  // `retrying` follows, and says it all
   const Failure failure = event.failure.value_or(Failure{});
   std::string words =
-      event.precondition ? "not begun, its precondition failed" : attempt(event, event.attempt) + " failed";
+      event.precondition ? "not begun, its precondition failed"
+                         : (event.attempt > 0 ? attempt(event, event.attempt) + " failed" : "failed");
   words += ": " + what_failed(failure) + " (" + class_words(failure) + "); ";
   if (event.precondition) return words + "given up";
   return words + (event.will_retry ? "no further attempt of this kind: " : "given up: ") +

@@ -172,6 +172,10 @@ std::vector<std::string> remedies_for(const core::StepPlan& plan, const Event& f
   return remedies;
 }
 
+std::string other_way_of(const Event& event) {
+  return "its " + (event.text.empty() ? word("fallback") : text::safe_to_show(event.text));
+}
+
 std::string ending_of(const Event& event, const Explanation& item) {
   switch (event.type) {
     case EventType::completed:
@@ -188,7 +192,7 @@ std::string ending_of(const Event& event, const Explanation& item) {
     case EventType::dropped:
       return "It failed for good, and its dead letter was dropped.";
     case EventType::fallback:
-      return "Its " + (event.text.empty() ? word("fallback") : text::safe_to_show(event.text)) + " is tried next.";
+      return "Next is " + other_way_of(event) + ".";
     default:
       return "";
   }
@@ -285,8 +289,12 @@ void Explainer::add(const Event& event) {
   } else if (event.type == EventType::completed) {
     item.state = WorkState::succeeded;
     item.attempts = event.total_attempts;
-  } else if (event.type == EventType::interrupted || event.type == EventType::fallback) {
+  } else if (event.type == EventType::interrupted) {
     item.state = WorkState::waiting;
+  } else if (event.type == EventType::fallback) {
+    item.state = WorkState::waiting;
+    item.judgements.back().sentences.push_back("Attempt " + std::to_string(event.attempt) + " is " +
+                                               other_way_of(event) + ".");
   }
   if (std::string ending = ending_of(event, item); !ending.empty()) item.ending = std::move(ending);
 }

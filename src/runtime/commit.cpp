@@ -1,5 +1,8 @@
 // From what has happened to a commit, and from a durable commit to its effects.
 #include <algorithm>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "event/codec.hpp"
 #include "exec/list.hpp"
@@ -10,8 +13,9 @@ namespace reprise::runtime {
 namespace {
 
 constexpr std::size_t batches_max = 2;
-constexpr std::size_t spare_bytes_max = 4U << 20U;  // a batch that was larger gives its memory back
-constexpr std::size_t notice_max = 4U << 10U;       // bytes of old events that a watcher gets with the new ones
+constexpr std::size_t spare_bytes_max = 4U << 20U;  // what was larger gives its memory back
+constexpr std::size_t large_run = 1U << 20U;        // bytes of memory
+constexpr std::size_t notice_max = 1U << 20U;       // bytes of old events that a watcher gets with the first new ones
 constexpr std::int64_t due_soon = 50'000'000;       // 50 ms: too soon to leave memory for, even when it is short
 constexpr Duration first_retry = std::chrono::milliseconds{50};
 constexpr Duration longest_retry = std::chrono::seconds{2};
@@ -21,11 +25,22 @@ Time sooner(Time left, Time right) {
   return right == 0 ? left : std::min(left, right);
 }
 
+// Keeps the memory for the next time, unless it is large. (An assignment of {} would keep that too, and glibc keeps what one thread has
+// freed from the others: a million items would take it twice.)
+void empty(std::string& bytes) {
+  bytes.clear();
+  if (bytes.capacity() <= spare_bytes_max) return;
+  std::string{}.swap(bytes);
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 }  // namespace
 
 void Batch::clear() {
   commit.clear();
-  if (commit.bytes.capacity() > spare_bytes_max) commit.bytes = {};
+  empty(commit.bytes);
   jobs.clear();
   cancels.clear();
   prepares.clear();
@@ -117,13 +132,12 @@ void Loop::write_run(core::Run& run, Batch& batch, Time now) {
   account(run);
 }
 
-// With the events before the new ones, which tell those who begin to watch now what is being retried; but of a long run only the new
-// ones, or each commit would copy the whole story.
+// With the events before the new ones, if this is the first that the observer hears of this run: they tell what is being retried.
 void Loop::add_notice(const core::Run& run, Batch& batch) {
   const std::uint64_t new_first = run.framed_sequence + 1;
   Batch::Notice& notice = batch.notices.emplace_back(
       Batch::Notice{run.number, run.plan->plan.get(), run.created, run.events_first, new_first, {}});
-  if (run.events.size() <= notice_max) {
+  if (run.events.size() <= notice_max && !observer_->knows(id(run.number, run.created))) {
     notice.chunk = run.events;
     return;
   }
@@ -152,12 +166,14 @@ void Loop::write_image(core::Run& run, Batch& batch, Time due) {
   image.ended = run.ended;
   image.due = due;
   image.first_sequence = run.events_first;
+  // An item takes less than half as much here as in memory. Grown piece by piece, a large image would be there twice for a moment.
+  if (run.accounted > large_run) commit.bytes.reserve(commit.bytes.size() + run.accounted / 2 + run.events.size());
   const std::size_t start = commit.bytes.size();
   core::encode_state(run, commit.bytes);
   image.state = {start, commit.bytes.size() - start};
   image.events = commit.put(run.events);
   image.key = commit.put(run.key);
-  run.events.clear();
+  empty(run.events);
   run.framed = 0;
   run.framed_sequence = run.sequence;
   run.oldest_commit = 0;
@@ -243,10 +259,10 @@ void Loop::add_jobs(Batch& batch) {
     job.input = state.map != nullptr && plan.for_each ? state.map->list : run.input;
     job.timeout = plan.policy.attempt_timeout.value_or(Duration{0});
     if (run.plan->plan->deadline > 0) job.deadline = core::deadline_of(run);
-    const bool by_policy = state.touched(start.id.item)->stage == core::stage::main;
+    const core::Item* const item = state.touched(start.id.item);  // nullptr: its step was sent back in the meantime
+    const bool by_policy = item == nullptr || item->stage == core::stage::main;
     if (by_policy && plan.policy.max_elapsed && (start.attempt > 1 || plan.policy.max_elapsed->count() > 0)) {
       const bool from_creation = plan.policy.elapsed_from == ElapsedFrom::creation;
-      const core::Item* const item = state.touched(start.id.item);
       const Time base = from_creation || item == nullptr ? state.activated : item->first_started;
       const std::int64_t limit = plan.policy.max_elapsed->count();
       job.deadline = sooner(job.deadline, base > INT64_MAX - limit ? INT64_MAX : base + limit);

@@ -109,9 +109,9 @@ struct Engine::State final : exec::Sink {
     if (!plans) return std::unexpected{plans.error()};
     book.restore(*std::move(plans));
     loop.set_observer(&feeds);
+    if (documents != nullptr) loop.restrict_documents();
     driver.start();
     if (documents != nullptr) {
-      driver.push(runtime::Allow{});
       driver.push(runtime::OpenQueue{std::string{runtime::document_queue}, runtime::Executors::documents_number, 0});
     }
     return {};
@@ -157,6 +157,11 @@ struct Engine::State final : exec::Sink {
     return stopped_calmly;
   }
 
+  struct Past {
+    event::History history;  // that has seen all of them
+    std::vector<Event> events;
+  };
+  std::expected<Past, Error> past_of(const RunId& run);
   std::expected<RunId, Error> submit_one(runtime::NewRun run);
   std::expected<runtime::NewRun, Error> new_run(Task& task, std::expected<const runtime::BookedPlan*, Error> plan);
   std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question);
@@ -204,6 +209,12 @@ std::expected<RunId, Error> runtime::EngineAccess::submit(Engine& engine, core::
 }
 
 void runtime::EngineAccess::allow(Engine& engine, const RunId& run) { engine.state_->driver.push(Allow{run}); }
+
+std::expected<std::uint64_t, Error> runtime::EngineAccess::last_sequence(Engine& engine, const RunId& run) {
+  const auto reply = engine.state_->ask(run, Question::now);
+  if (!reply) return std::unexpected{reply.error()};
+  return (*reply)->sequence;
+}
 
 std::expected<void, Error> runtime::EngineAccess::retry_failed(Engine& engine, const RunId& run,
                                                                const WorkChoice& choice) {
@@ -361,31 +372,38 @@ std::expected<RunPage, Error> Engine::find(const RunQuery& query, std::string_vi
 }
 
 std::expected<std::vector<Event>, Error> Engine::events(const RunId& run) {
-  const auto reply = state_->ask(run, runtime::Question::stored);
+  auto past = state_->past_of(run);
+  if (!past) return std::unexpected{past.error()};
+  return std::move(past->events);
+}
+
+std::expected<Engine::State::Past, Error> Engine::State::past_of(const RunId& run) {
+  const auto reply = ask(run, runtime::Question::stored);
   if (!reply) return std::unexpected{reply.error()};
-  const runtime::BookedPlan* const plan = state_->book.plan((*reply)->plan);
+  const runtime::BookedPlan* const plan = book.plan((*reply)->plan);
   std::vector<std::string> names;
   for (const core::StepPlan& step : plan->plan->steps) names.push_back(*step.name);
-  event::History history{run, std::move(names)};
-  std::vector<Event> events;
+  Past past{event::History{run, std::move(names)}, {}};
   bool ok = true;
-  const auto read = state_->store->read_history((*reply)->number, [&](std::uint64_t first, std::string_view chunk) {
+  const auto read = store->read_history((*reply)->number, [&](std::uint64_t first, std::string_view chunk) {
     event::ChunkReader reader{chunk, first};
     event::Record record;
-    while (reader.next(record)) events.push_back(history.add(record));
+    while (reader.next(record)) past.events.push_back(past.history.add(record));
     ok = ok && reader.ok();
   });
   if (!read) return std::unexpected{read.error()};
   if (!ok)
     return std::unexpected{Error{ErrorCode::store_damaged, "the events of run " + to_string(run) + " cannot be read"}};
-  return events;
+  return past;
 }
 
 Events Engine::subscribe(Subscription subscription) {
   std::shared_ptr<runtime::Feed> feed = state_->feeds.add(std::move(subscription));
   if (feed->subscription.run) {
-    if (const auto past = events(*feed->subscription.run)) {
-      for (const Event& event : *past) feed->add(event);
+    if (auto past = state_->past_of(*feed->subscription.run)) {
+      for (const Event& event : past->events) feed->add(event);
+      const std::uint64_t last = past->events.empty() ? 0 : past->events.back().sequence;
+      state_->feeds.prime(*feed->subscription.run, std::move(past->history), last);
     }
   }
   return Events{std::move(feed)};

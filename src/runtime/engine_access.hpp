@@ -35,6 +35,7 @@ struct EngineAccess {
   // `task` says everything but what to run.
   static std::expected<RunId, Error> submit(Engine& engine, core::Plan plan, Task task);
   static void allow(Engine& engine, const RunId& run);
+  static std::expected<std::uint64_t, Error> last_sequence(Engine& engine, const RunId& run);  // of its events
   static std::expected<void, Error> retry_failed(Engine& engine, const RunId& run, const WorkChoice& choice);
   static std::expected<void, Error> drop(Engine& engine, const RunId& run, const WorkChoice& choice);
 };

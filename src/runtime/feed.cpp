@@ -6,6 +6,16 @@
 
 namespace reprise::runtime {
 
+namespace {
+
+std::vector<std::string> step_names(const core::Plan& plan) {
+  std::vector<std::string> names;
+  for (const core::StepPlan& step : plan.steps) names.push_back(*step.name);
+  return names;
+}
+
+}  // namespace
+
 // One run: was it read, dropped or added before?
 bool Feed::is_known(const Event& event) const {
   const std::uint64_t last_past = past.empty() ? 0 : past.back().sequence;
@@ -63,6 +73,18 @@ void Feeds::close() {
   }
 }
 
+void Feeds::prime(const RunId& run, event::History history, std::uint64_t last_sequence) {
+  const std::lock_guard lock{mutex_};
+  const auto found = histories_.find(run);
+  if (found != histories_.end() && found->second.next > last_sequence + 1) return;
+  histories_.insert_or_assign(run, Known{std::move(history), last_sequence + 1});
+}
+
+bool Feeds::knows(const RunId& run) {
+  const std::lock_guard lock{mutex_};
+  return histories_.contains(run);
+}
+
 void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t chunk_first, std::uint64_t new_first,
                       std::string_view chunk) {
   constexpr std::size_t histories_max = 100'000;
@@ -77,16 +99,18 @@ void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t ch
   bool is_new = found == histories_.end();
   if (is_new) {
     if (histories_.size() >= histories_max) histories_.clear();
-    std::vector<std::string> names;
-    for (const core::StepPlan& step : plan.steps) names.push_back(*step.name);
-    found = histories_.emplace(run, event::History{run, std::move(names)}).first;
+    found = histories_.emplace(run, Known{event::History{run, step_names(plan)}}).first;
   }
   event::ChunkReader reader{chunk, chunk_first};
   event::Record record;
   bool ended = false;
   while (reader.next(record)) {
     if (record.sequence < new_first && !is_new) continue;  // known from the time before
-    const Event event = found->second.add(record);
+    Known& known = found->second;
+    // What was read as the past a moment ago is told without what depends on it: whoever read it knows.
+    const bool was_read = record.sequence < known.next;
+    const Event event = was_read ? event::History{run, step_names(plan)}.add(record) : known.history.add(record);
+    known.next = std::max(known.next, record.sequence + 1);
     ended = record.type == EventType::ended;
     if (record.sequence < new_first) continue;
     for (const auto& weak : feeds_) {

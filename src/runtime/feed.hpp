@@ -45,16 +45,23 @@ struct Feed {
 class Feeds final : public Observer {
  public:
   std::shared_ptr<Feed> add(Subscription subscription);
+  // Somebody has read the past of this run: so what follows can be told with everything that depends on it.
+  void prime(const RunId& run, event::History history, std::uint64_t last_sequence);
   void close();
 
   bool is_watching() noexcept override { return watching_.load(std::memory_order_relaxed); }
+  bool knows(const RunId& run) override;
   void published(const RunId& run, const core::Plan& plan, std::uint64_t chunk_first, std::uint64_t new_first,
                  std::string_view chunk) override;
 
  private:
   std::mutex mutex_;
   std::vector<std::weak_ptr<Feed>> feeds_;
-  std::map<RunId, event::History> histories_;  // of the runs seen since somebody watches
+  struct Known {
+    event::History history;
+    std::uint64_t next = 1;  // the first event it has not seen
+  };
+  std::map<RunId, Known> histories_;  // of the runs seen since somebody watches
   std::atomic<bool> watching_ = false;
 };
 

@@ -39,12 +39,16 @@ std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const 
 
 void FlowHost::allow(const RunId& run) { EngineAccess::allow(*engine_, run); }
 
-std::expected<void, Error> FlowHost::go_on(const RunId& run) {
+std::expected<std::uint64_t, Error> FlowHost::go_on(const RunId& run) {
+  const auto before = EngineAccess::last_sequence(*engine_, run);
+  if (!before) return before;
   allow(run);
   const auto info = engine_->info(run);
   if (!info) return std::unexpected{info.error()};
-  if (info->status == RunStatus::paused || info->status == RunStatus::canceled) return engine_->resume(run);
-  return {};
+  if (info->status == RunStatus::paused || info->status == RunStatus::canceled) {
+    if (auto resumed = engine_->resume(run); !resumed) return std::unexpected{resumed.error()};
+  }
+  return before;
 }
 
 void FlowHost::kill_all() { executor_->kill_all(); }

@@ -36,7 +36,8 @@ class FlowHost final : private exec::SubFlows {
   // The error is `invalid` with the document's mistakes when it cannot be run.
   std::expected<RunId, Error> submit(const exec::RunInput& input, const std::string& key = {});
   // A run that was there before: an interrupted one goes on, a paused or cancelled one is resumed. What has ended stays as it is.
-  std::expected<void, Error> go_on(const RunId& run);
+  // Gives the sequence of the last event before.
+  std::expected<std::uint64_t, Error> go_on(const RunId& run);
   void allow(const RunId& run);  // the same without resuming
 
   void kill_all();  // every command that runs is killed at once

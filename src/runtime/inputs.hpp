@@ -73,6 +73,7 @@ struct Operate {
 struct AskReply : Reply {
   std::uint64_t number = 0;
   std::uint32_t plan = 0;
+  std::uint64_t sequence = 0;  // of its last event
   RunInfo info = {};
   RunOutcome outcome = {};
   std::optional<Payload> large_output = {};  // the outcome's output is in the store
@@ -114,9 +115,9 @@ struct Begins {  // a step of a document, or not
   std::string body;  // of a list over 4 KiB
 };
 
-// Runs of documents that were there before go on only when they are allowed to.
+// A run of a document that was there before may go on.
 struct Allow {
-  std::optional<RunId> run = {};  // none: from now on only new ones
+  RunId run;
 };
 
 using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, exec::Progress, Begins, Allow>;

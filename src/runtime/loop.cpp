@@ -100,8 +100,7 @@ void Loop::take(Begins&& begins, Time now) {
 }
 
 void Loop::take(Allow&& allow, Time now) {
-  if (!allow.run) return core_.restrict_documents(next_run_);
-  const auto found = load(*allow.run);
+  const auto found = load(allow.run);
   if (!found || found->run == nullptr) return;
   core::Run& run = *found->run;
   if (!run.live && !run.has_ended()) take_in(run, now);
@@ -113,6 +112,8 @@ void Loop::take(OpenQueue&& queue, Time) { core_.open_queue(queue.handler, queue
 
 void Loop::put_payload(std::uint64_t run, const Payload& payload, std::string body) {
   store::NewPayload row;
+  // Not left to put(), or a large payload would take twice its size.
+  filling_.bytes.reserve(filling_.bytes.size() + payload.bytes.size() + body.size());
   row.hash = filling_.put(payload.bytes);
   row.body = filling_.put(body);
   row.run = run;
@@ -325,6 +326,7 @@ RunInfo Loop::info_of(const core::Run& run) const {
 void Loop::describe(const core::Run& run, AskReply& reply) const {
   reply.number = run.number;
   reply.plan = run.plan->number;
+  reply.sequence = run.sequence;
   reply.info = info_of(run);
   reply.outcome = core::outcome_of(run);
   const Payload* const output = core::output_of(run);

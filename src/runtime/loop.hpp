@@ -53,6 +53,7 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
   virtual ~Observer() = default;
   virtual bool is_watching() noexcept = 0;
+  virtual bool knows(const RunId& run) = 0;  // it has been told of this run's past
   // Whole events of one run, as a chunk; the first new one has this sequence.
   virtual void published(const RunId& run, const core::Plan& plan, std::uint64_t chunk_first, std::uint64_t new_first,
                          std::string_view chunk) = 0;
@@ -88,6 +89,9 @@ class Loop {
 
   // Reads the plans and the journal: what was in memory when the engine ended is in memory again. Other open runs follow, turn by turn.
   store::Result<std::vector<BookedPlan>> recover(const core::PatternCompiler& compile, Time now);
+
+  // After recover(): runs of documents that were there before go on only when they are allowed to.
+  void restrict_documents() { core_.restrict_documents(next_run_); }
 
   void handle(Input&& input, Time now);
   // Fires timers, loads runs, starts what is ready. True: there is more to do at once.

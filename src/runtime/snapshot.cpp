@@ -136,13 +136,29 @@ std::expected<RunPage, Error> Snapshot::find(const RunQuery& query, std::string_
   return page;
 }
 
+namespace {
+
+// The runs of flows inside of flows have keys that begin with the id of the run they belong to.
+bool is_inside_of_another(const RunInfo& run) {
+  return run.key.size() > id_characters && run.key[id_characters] == '/' &&
+         run_id_from(std::string_view{run.key}.substr(0, id_characters)).has_value();
+}
+
+}  // namespace
+
 std::expected<RunId, Error> Snapshot::resolve(std::string_view name) {
   if (name == "@last" || name == "@last-failed") {
-    RunQuery query{.limit = 1};
+    RunQuery query{.limit = 100};
     if (name == "@last-failed") query.status = RunStatus::failed;
-    const auto page = find(query);
-    if (!page) return std::unexpected{page.error()};
-    if (!page->runs.empty()) return page->runs.front().id;
+    std::string cursor;
+    do {
+      const auto page = find(query, cursor);
+      if (!page) return std::unexpected{page.error()};
+      for (const RunInfo& run : page->runs) {
+        if (!is_inside_of_another(run)) return run.id;
+      }
+      cursor = page->cursor;
+    } while (!cursor.empty());
     return failure(ErrorCode::not_found,
                    query.status ? "No run in this store has failed." : "There is no run in this store.");
   }

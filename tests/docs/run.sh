@@ -3,6 +3,7 @@
 #
 #   ```console            each `$ command` is run (lines with `> ` continue it) and must print exactly what follows it
 #   ```yaml DIALECT       must be a valid policy of that dialect; add `invalid` for one that must be refused; `json` likewise
+#   ```yaml flow          must be a valid flow document; add `invalid` for one that must be refused
 #   ```cpp                must stand, apart from indentation, in one of the examples, which are compiled and run
 #   ```sh, ```text        not checked
 set -u
@@ -13,6 +14,7 @@ trap 'rm -rf "$work"' EXIT
 ln -s "$source_dir/examples" "$work/examples"
 PATH="$(dirname "$reprise"):$PATH"
 export PATH LC_ALL=C.UTF-8
+unset REPRISE_STORE
 failures=0
 checked=0
 
@@ -23,7 +25,7 @@ fail() {
 
 run_command() {  # place, command, expected
   checked=$((checked + 1))
-  actual=$(cd "$work" && bash -c "$2" 2>&1)
+  actual=$(cd "$work" && bash -c "$2" 2>&1 </dev/null)  # else a command could read the document away
   if [ "$actual" != "$3" ]; then
     fail "$1: \$ $2"
     diff <(printf '%s\n' "$3") <(printf '%s\n' "$actual") | sed 's/^/    /'
@@ -44,13 +46,14 @@ check_console() {  # place, file with the block
   $started && run_command "$1" "$command" "${expected%$'\n'}"
 }
 
-check_policy() {  # place, file, dialect, invalid?
+check_text() {  # place, file, dialect or flow, invalid?
   checked=$((checked + 1))
-  local wanted=0 code
+  local wanted=0 code command=(policy check --from "$3")
+  [ "$3" = flow ] && command=(validate)
   [ "${4:-}" = invalid ] && wanted=3
-  (cd "$work" && reprise policy check --from "$3" "$2") >"$work/out" 2>&1
+  (cd "$work" && reprise "${command[@]}" "$2") >"$work/out" 2>&1
   code=$?
-  [ $code -eq $wanted ] || { fail "$1: policy check --from $3 gave $code, not $wanted"; sed 's/^/    /' "$work/out"; }
+  [ $code -eq $wanted ] || { fail "$1: ${command[*]} gave $code, not $wanted"; sed 's/^/    /' "$work/out"; }
 }
 
 flat() { sed -e 's/^[[:space:]]*//' -e '/^$/d' "$1" | tr '\n' '\036'; }
@@ -78,7 +81,7 @@ for document in "$source_dir"/README.md "$source_dir"/CONTRIBUTING.md "$source_d
       case "$language" in
         console) check_console "$place" "$block" ;;
         yaml | json)
-          if [ -n "${dialect:-}" ]; then check_policy "$place" "$block" "$dialect" "${flag:-}"; else fail "$place: which dialect is this?"; fi ;;
+          if [ -n "${dialect:-}" ]; then check_text "$place" "$block" "$dialect" "${flag:-}"; else fail "$place: which dialect is this, or is it a flow?"; fi ;;
         cpp) check_cpp "$place" "$block" ;;
         sh | text | mermaid | cmake) ;;
         *) fail "$place: unknown kind of block '$kind'" ;;
@@ -88,6 +91,7 @@ for document in "$source_dir"/README.md "$source_dir"/CONTRIBUTING.md "$source_d
       printf '%s\n' "$line" >>"$block"
     fi
   done <"$document"
+  [ -z "$kind" ] || fail "$place: this block has no end"
 done
 
 [ $checked -gt 0 ] || { echo "nothing was checked"; exit 1; }

@@ -16,9 +16,9 @@ namespace {
 namespace json = boost::json;
 namespace fs = std::filesystem;
 
-// Looks every 20 ms, for a minute.
+// Looks every 20 ms; each look takes some time of its own.
 bool wait_until(const std::function<bool()>& true_at_last) {
-  constexpr int looks = 3000;
+  constexpr int looks = 600;
   for (int look = 0; look < looks; ++look) {
     if (true_at_last()) return true;
     ::poll(nullptr, 0, 20);
@@ -180,6 +180,11 @@ Events FlowFolder::events(std::string_view run) const {
   Events events;
   for (std::string line; std::getline(text, line);) events.push_back(parsed(line));
   return events;
+}
+
+json::object FlowFolder::first(std::string_view type, std::string_view step) const {
+  const Events found = of_type(events(), type, step);
+  return found.empty() ? json::object{} : found.front();
 }
 
 json::object FlowFolder::last(std::string_view type, std::string_view step) const {

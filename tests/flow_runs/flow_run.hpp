@@ -67,7 +67,8 @@ class FlowFolder {
 
   // ---- what is recorded ----
   Events events(std::string_view run = "@last") const;
-  boost::json::object last(std::string_view type, std::string_view step = {}) const;  // {} when there is none
+  boost::json::object first(std::string_view type, std::string_view step = {}) const;  // {} when there is none
+  boost::json::object last(std::string_view type, std::string_view step = {}) const;
   std::size_t count(std::string_view type, std::string_view step = {}) const;
   boost::json::object show(std::string_view run = "@last") const;
   boost::json::object step(std::string_view id, std::string_view run = "@last") const;  // its part of show
@@ -75,7 +76,7 @@ class FlowFolder {
   std::string log(std::string_view step, int item, int attempt) const;                  // the file's content
   std::string last_run() const;                                                         // the id
 
-  // Both wait for at most a minute; false: it did not come.
+  // Both give up after some tens of seconds; false: it did not come.
   bool wait_for_event(std::string_view type, std::string_view step = {}, std::size_t how_many = 1) const;
   bool wait_for_file(std::string_view name, std::string_view with_words = {}) const;
 

@@ -7,13 +7,13 @@ namespace reprise {
 namespace {
 
 using testing_support::Events;
-using testing_support::FlowFolder;
-using testing_support::Outcome;
 using testing_support::flag_of;
+using testing_support::FlowFolder;
 using testing_support::has;
 using testing_support::number_of;
 using testing_support::object_of;
 using testing_support::of_type;
+using testing_support::Outcome;
 using testing_support::story_of;
 using testing_support::text_of;
 
@@ -25,7 +25,8 @@ std::vector<double> delays_of(const Events& events, std::string_view step) {
 
 std::vector<std::string> messages_of(const Events& events, std::string_view step) {
   std::vector<std::string> messages;
-  for (const auto& event : of_type(events, "failed", step)) messages.push_back(text_of(object_of(event, "error"), "message"));
+  for (const auto& event : of_type(events, "failed", step))
+    messages.push_back(text_of(object_of(event, "error"), "message"));
   return messages;
 }
 
@@ -85,7 +86,8 @@ steps:
   const Events events = folder.events();
   const auto class_of = [&](std::string_view step) {
     const Events failed = of_type(events, "failed", step);
-    return failed.empty() ? "" : std::to_string(failed.size()) + " " + text_of(object_of(failed.back(), "error"), "class");
+    return failed.empty() ? ""
+                          : std::to_string(failed.size()) + " " + text_of(object_of(failed.back(), "error"), "class");
   };
   EXPECT_EQ(class_of("binary"), "1 deterministic");
   EXPECT_EQ(class_of("key"), "1 deterministic");
@@ -165,7 +167,8 @@ steps:
   EXPECT_EQ(of_type(events, "revisited").size(), 2U);
   EXPECT_EQ(messages_of(events, "check").size(), 3U);
   EXPECT_EQ(text_of(folder.last("ended"), "status"), "failed");
-  EXPECT_NE((folder.why() + folder.reprise({"show", "@last"}).out).find("max_visits"), std::string::npos) << folder.why();
+  EXPECT_NE((folder.why() + folder.reprise({"show", "@last"}).out).find("max_visits"), std::string::npos)
+      << folder.why();
 }
 
 TEST(FlowRunsWave, a_visit_that_succeeds_ends_the_loop) {

@@ -1,13 +1,12 @@
 #include "exec/document/attempt_run.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include <boost/json/object.hpp>
 
 #include "core/plan.hpp"
+#include "exec/document/read_file.hpp"
 #include "exec/log_path.hpp"
 
 namespace reprise::exec {
@@ -161,11 +160,9 @@ void AttemptRun::start_sub_flow() {
   if (!file) return finish(std::unexpected{judge().invalid(file.error())});
   RunInput input;
   input.file = file->starts_with('/') ? *file : program.input.directory + "/" + *file;
-  std::ifstream stream{input.file, std::ios::binary};
-  std::ostringstream content;
-  content << stream.rdbuf();
-  if (!stream) return finish(std::unexpected{judge().invalid("cannot read the flow " + input.file)});
-  input.text = content.str();
+  auto content = read_file(input.file);
+  if (!content) return finish(std::unexpected{judge().invalid("flow: " + content.error())});
+  input.text = *std::move(content);
   input.directory = input.file.substr(0, input.file.rfind('/'));
   input.depth = program.input.depth + 1;
   boost::json::object params;

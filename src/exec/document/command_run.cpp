@@ -17,6 +17,8 @@ using flow::Json;
 namespace {
 
 constexpr std::size_t whole_output_max = std::size_t{256} << 20U;
+constexpr std::size_t short_output_max = std::size_t{16}
+                                         << 10U;  // judged at once, on the thread that reads from other commands too
 
 std::expected<Json, std::string> evaluated(const flow::JsonTemplate& value, const StepScope& scope) {
   if (const Json* const plain = std::get_if<Json>(&value.value)) return *plain;
@@ -83,7 +85,7 @@ void CommandRun::start() {
 void CommandRun::cancel() {
   is_canceled_ = true;
   if (process_ != 0) services_.processes.cancel(process_);
-  if (request_ != 0) services_.http.cancel(request_);
+  if (request_ != 0) services_.http().cancel(request_);
   if (is_accepted_) finish(std::unexpected{judge().canceled()});
 }
 
@@ -98,8 +100,7 @@ void CommandRun::finish(Judged result) {
 
 std::expected<std::vector<std::string>, std::string> CommandRun::environment() const {
   const ScopeFacts& facts = scope_->facts();
-  std::map<std::string, std::string> env;
-  for (const auto& [name, value] : facts.program->env.get_object()) env[std::string{name}] = flow::to_plain(value);
+  std::map<std::string, std::string, std::less<>> env;  // what is not inherited
   for (const auto* const added : {&facts.program->flow.env, &command_.env, &setting_.step.env}) {
     for (const auto& [name, text] : *added) {
       auto value = text.render(*scope_, flow::Quoting::none);
@@ -116,7 +117,10 @@ std::expected<std::vector<std::string>, std::string> CommandRun::environment() c
   env["REPRISE_IDEMPOTENCY_KEY"] = setting_.idempotency_key;
   env["REPRISE_LAST_ERROR"] = scope_->last_failure().message;
   std::vector<std::string> list;
-  list.reserve(env.size());
+  list.reserve(facts.program->inherited.size() + env.size());
+  for (const std::string& variable : facts.program->inherited) {
+    if (!env.contains(std::string_view{variable}.substr(0, variable.find('=')))) list.push_back(variable);
+  }
   for (const auto& [name, value] : env) list.push_back(name + "=" + value);
   return list;
 }
@@ -157,13 +161,18 @@ void CommandRun::start_process() {
   spec.secrets = program.secret_values;
   if (setting_.whole_output) spec.stdout_max = whole_output_max;
   process_ = services_.processes.start(std::move(spec), [self = shared_from_this()](ProcessEnd&& end) {
-    self->services_.conductor.post([self, end = std::move(end)]() mutable {
-      const bool is_cut = self->setting_.whole_output && !end.out.is_whole() && end.exit_code == 0;
-      if (is_cut) return self->fail("the output has more than 256 MiB");
-      self->finish(self->judge().process(std::move(end)));
-    });
+    Conductor& conductor = self->services_.conductor;
+    const bool is_short = end.out.size + end.err.size <= short_output_max;
+    auto ended = [self, end = std::move(end)]() mutable { self->process_ended(std::move(end)); };
+    is_short ? conductor.run_or_post(std::move(ended)) : conductor.post(std::move(ended));
   });
   if (is_canceled_) services_.processes.cancel(process_);
+}
+
+void CommandRun::process_ended(ProcessEnd&& end) {
+  const bool is_cut = setting_.whole_output && !end.out.is_whole() && end.exit_code == 0;
+  if (is_cut) return fail("the output has more than 256 MiB");
+  finish(judge().process(std::move(end)));
 }
 
 // ---- requests ----------------------------------------
@@ -221,8 +230,10 @@ void CommandRun::start_request() {
     }
   }
   HttpRequest copy{.method = made->method, .url = made->url};
-  request_ = services_.http.start(*std::move(made), [self = shared_from_this(), copy](HttpEnd&& end) {
+  request_ = services_.http().start(*std::move(made), [self = shared_from_this(), copy](HttpEnd&& end) {
     self->services_.conductor.post([self, copy, end = std::move(end)]() mutable {
+      end.body = self->without_secrets(end.body);
+      end.message = self->without_secrets(end.message);
       self->write_log(copy, end);
       const flow::HttpCall& call = self->command_.http;
       Judged result = self->judge().http(call, std::move(end), wall_clock_now());
@@ -235,7 +246,7 @@ void CommandRun::start_request() {
       self->finish(std::move(result));
     });
   });
-  if (is_canceled_) services_.http.cancel(request_);
+  if (is_canceled_) services_.http().cancel(request_);
 }
 
 void CommandRun::wait_for_webhook() {
@@ -258,12 +269,18 @@ void CommandRun::write_log(const HttpRequest& request, const HttpEnd& end) const
   const std::string url = request.url.substr(0, request.url.find('?'));
   const std::string head =
       request.method + " " + url + "\n" + (end.status != 0 ? "HTTP " + std::to_string(end.status) : end.message) + "\n";
+  std::ofstream{setting_.log_file, std::ios::binary | std::ios::app} << without_secrets(head) << '\n'
+                                                                     << end.body.substr(0, body_max) << '\n';
+}
+
+std::string CommandRun::without_secrets(std::string_view text) const {
   const auto& secrets = scope_->facts().program->secret_values;
-  Masker masker{secrets != nullptr ? std::make_shared<const SecretTable>(*secrets) : nullptr};
+  if (secrets == nullptr) return std::string{text};
+  Masker masker{std::make_shared<const SecretTable>(*secrets)};
   std::string masked;
-  masker.feed(head + "\n" + end.body.substr(0, body_max), masked);
+  masker.feed(text, masked);
   masker.finish(masked);
-  std::ofstream{setting_.log_file, std::ios::binary | std::ios::app} << masked << '\n';
+  return masked;
 }
 
 }  // namespace reprise::exec

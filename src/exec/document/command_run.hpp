@@ -41,6 +41,7 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
 
  private:
   void start_process();
+  void process_ended(ProcessEnd&& end);
   void start_request();
   void wait_for_webhook();
   void finish(Judged result);
@@ -50,6 +51,7 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   std::expected<std::vector<std::string>, std::string> environment() const;
   std::expected<HttpRequest, std::string> request();
   void write_log(const HttpRequest& request, const HttpEnd& end) const;
+  std::string without_secrets(std::string_view text) const;
 
   Services& services_;
   std::shared_ptr<StepScope> scope_;

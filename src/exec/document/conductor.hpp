@@ -1,6 +1,8 @@
-// One thread on which everything about documents happens, one thing after the other: so nothing there needs a lock.
+// Everything about documents happens here, one thing after the other: so nothing there needs a lock.
 //
-// Thread safety: post() and post_at() from any thread; what was posted runs on the conductor's thread, in order.
+// What was posted runs on the conductor's thread. Small things need not wait for it to wake up: run_or_post() does them on the thread of
+// the caller when nobody else is at work. Either way they happen in order, and never two at a time.
+// Thread safety: any thread.
 #pragma once
 
 #include <condition_variable>
@@ -24,16 +26,19 @@ class Conductor {
   ~Conductor();  // finish()
 
   void post(Action action);
+  void run_or_post(Action action) noexcept;         // for what is short and waits for nobody
   void post_at(Env::TimePoint due, Action action);  // not before then; dropped when the conductor finishes earlier
   void finish();                                    // does what is posted already, then ends the thread
 
  private:
   void run();
+  bool wait_for_work(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Action> actions_;
   std::multimap<Env::TimePoint, Action> later_;
+  bool is_busy_ = false;  // somebody is at work, here or in run_or_post()
   bool finishing_ = false;
   std::thread thread_;
 };

@@ -37,6 +37,7 @@ class DocumentExecutor::State {
 
   void start(std::vector<Job>&& jobs) {
     active_.fetch_add(jobs.size());
+    // Not on the thread of the caller, which writes to the disk: on a busy machine that costs more than waking another one.
     services_.conductor.post([this, jobs = std::move(jobs)]() mutable {
       for (Job& job : jobs) begin(std::move(job));
     });

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include <boost/json/object.hpp>
 #include <reprise/classify.hpp>
 
+#include "exec/document/read_file.hpp"
 #include "flow/json_schema.hpp"
 #include "text/duration.hpp"
 
@@ -196,7 +195,8 @@ Judged Judge::http(const flow::HttpCall& call, HttpEnd&& end, std::chrono::sys_s
   }
   if (end.problem == HttpProblem::too_large) return std::unexpected{invalid(end.message)};
   if (end.problem != HttpProblem::none) {
-    return std::unexpected{step.needs_verdict ? failure : classified(std::move(failure), evidence)};
+    return std::unexpected{step.needs_verdict ? failure
+                                              : classified(failure, evidence)};  // the evidence points into it
   }
   if (step.needs_verdict && !call.is_async)
     return verdict(end.body,
@@ -216,7 +216,7 @@ Judged Judge::http(const flow::HttpCall& call, HttpEnd&& end, std::chrono::sys_s
     failure.details = "classified by expect.status";
     return std::unexpected{std::move(failure)};
   }
-  return std::unexpected{classified(std::move(failure), {.message = failure.message, .http_status = end.status})};
+  return std::unexpected{classified(failure, {.message = failure.message, .http_status = end.status})};
 }
 
 // Only the handler's own word counts: {"success": true} or {"success": false, "error": …, "permanent": …}.
@@ -261,11 +261,9 @@ std::expected<void, Failure> Judge::schema(std::string_view output, const std::s
                                            const std::string& directory) const {
   if (schema_file.empty()) return {};
   const std::string path = schema_file.starts_with('/') ? schema_file : directory + "/" + schema_file;
-  std::ifstream stream{path, std::ios::binary};
-  std::ostringstream content;
-  content << stream.rdbuf();
-  if (!stream) return std::unexpected{invalid("cannot read the schema " + path)};
-  auto parsed = flow::parse_json(content.str());
+  const auto content = read_file(path);
+  if (!content) return std::unexpected{invalid("schema: " + content.error())};
+  auto parsed = flow::parse_json(*content);
   if (!parsed) return std::unexpected{invalid("the schema " + path + " is not JSON: " + parsed.error())};
   const auto compiled = flow::JsonSchema::compile(*std::move(parsed));
   if (!compiled) return std::unexpected{invalid("the schema " + path + ": " + compiled.error())};

@@ -1,11 +1,10 @@
 #include "exec/document/preparation_run.hpp"
 
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include <boost/json/array.hpp>
 
+#include "exec/document/read_file.hpp"
 #include "exec/log_path.hpp"
 
 namespace reprise::exec {
@@ -82,11 +81,9 @@ void PreparationRun::find_items() {
       auto name = source.file.render(*scope_, flow::Quoting::none);
       if (!name) return fail("for_each: " + name.error());
       const std::string path = name->starts_with('/') ? *name : scope_->facts().program->input.directory + "/" + *name;
-      std::ifstream stream{path, std::ios::binary};
-      std::ostringstream content;
-      content << stream.rdbuf();
-      if (!stream && !(stream.eof() && content.str().empty())) return fail("for_each: cannot read " + path);
-      return items_in_text(content.str(), path);
+      const auto content = read_file(path);
+      if (!content) return fail("for_each: " + content.error());
+      return items_in_text(*content, path);
     }
     case flow::ItemSource::Kind::command:
       return run(*source.command, true, [self = shared_from_this()](Judged result) {

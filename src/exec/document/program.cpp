@@ -1,13 +1,12 @@
 #include "exec/document/program.hpp"
 
 #include <unistd.h>
-#include <fstream>
-#include <sstream>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <reprise/dialect.hpp>
 
+#include "exec/document/read_file.hpp"
 #include "flow/reader.hpp"
 
 namespace reprise::exec {
@@ -47,12 +46,9 @@ std::expected<std::string, std::string> secret_value(const flow::Secret& secret,
     return std::string{value};
   }
   const std::string path = secret.file.starts_with('/') ? secret.file : directory + "/" + secret.file;
-  std::ifstream stream{path, std::ios::binary};
-  std::ostringstream content;
-  content << stream.rdbuf();
-  if (!stream) return std::unexpected{"secret \"" + secret.name + "\": cannot read " + path};
-  std::string value = content.str();
-  while (value.ends_with('\n') || value.ends_with('\r')) value.pop_back();
+  auto value = read_file(path);
+  if (!value) return std::unexpected{"secret \"" + secret.name + "\": " + value.error()};
+  while (value->ends_with('\n') || value->ends_with('\r')) value->pop_back();
   return value;
 }
 
@@ -150,6 +146,8 @@ std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput
   }
   if (auto loaded = load_secrets(*program); !loaded) return std::unexpected{loaded.error()};
   program->env = our_environment();
+  for (const auto& [name, value] : program->env.get_object())
+    program->inherited.push_back(std::string{name} + "=" + flow::to_plain(value));
   for (const flow::Step& step : program->flow.steps) program->steps[step.id] = &step;
   for (const flow::Step& step : program->flow.finally) program->steps[step.id] = &step;
   return program;

@@ -42,7 +42,8 @@ struct Program {
   std::map<std::string, const flow::Step*, std::less<>> steps;  // also those that run finally
   flow::Json params;
   flow::Json secrets;                                             // name → value
-  flow::Json env;                                                 // name → value: ours, and what the document adds
+  flow::Json env;                                                 // name → value: ours
+  std::vector<std::string> inherited;                             // the same as NAME=value, for commands
   std::shared_ptr<const std::vector<std::string>> secret_values;  // to be masked; nullptr = none
 };
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <reprise/engine.hpp>
@@ -53,8 +54,11 @@ struct Services {
   Env& env = system_env();
   Conductor conductor;  // others report to it as long as they live, so it goes after them
   ProcessRunner processes{{}};
-  HttpClient http;
+  std::optional<HttpClient> http_client;  // see http()
   Webhooks webhooks;
+
+  // Made when it is first needed: it brings a thread, and a library for TLS that takes its time.
+  HttpClient& http() { return http_client ? *http_client : http_client.emplace(); }
 };
 
 }  // namespace reprise::exec

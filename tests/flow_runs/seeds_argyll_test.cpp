@@ -1,0 +1,276 @@
+// Argyll's document, run by the real command against a server of our own: only the handler's word counts, now or by webhook.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "flow_runs/flow_run.hpp"
+#include "support/loopback.hpp"
+#include "support/scripted_server.hpp"
+
+namespace reprise {
+namespace {
+
+using testing_support::Events;
+using testing_support::flag_of;
+using testing_support::FlowFolder;
+using testing_support::has;
+using testing_support::LoopbackSocket;
+using testing_support::number_of;
+using testing_support::object_of;
+using testing_support::of_type;
+using testing_support::Outcome;
+using testing_support::RecordedRequest;
+using testing_support::ScriptedServer;
+using testing_support::story_of;
+using testing_support::text_of;
+
+// One step "work" that asks the server, with this work_config and more keys if wanted.
+std::string step_for(const ScriptedServer& server, std::string_view work_config,
+                     std::string_view http = "method: POST") {
+  return "steps:\n  - {id: work, http: {url: '" + server.url("/work") + "', " + std::string{http} +
+         "}, work_config: {" + std::string{work_config} + "}}\n";
+}
+
+// ---- its own word ----
+
+TEST(FlowRunsArgyll, not_completed_is_tried_again_and_success_is_the_end) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work")
+      .answer(200, R"({"success": false, "error": "still busy"})")
+      .then(500, R"({"success": false, "error": "still busy"})")
+      .then(503, R"({"success": true, "output": {"answer": 42}})");
+  const Outcome outcome = folder.run(step_for(server, "max_retries: 5, backoff: 10, max_backoff: 15"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;  // success is success, whatever the status says
+  EXPECT_EQ(server.requests().size(), 3U);
+  const Events events = folder.events();
+  const Events waits = of_type(events, "retrying");
+  ASSERT_EQ(waits.size(), 2U);
+  EXPECT_EQ(number_of(waits[0], "delay_ms"), 10);
+  EXPECT_EQ(number_of(waits[1], "delay_ms"), 15);
+  EXPECT_EQ(text_of(folder.last("completed", "work"), "output"), R"({"answer":42})");
+  EXPECT_EQ(text_of(object_of(folder.first("failed"), "error"), "message"), "still busy");
+  const std::vector<RecordedRequest> requests = server.requests();
+  EXPECT_EQ(requests[0].header("idempotency-key"), requests[2].header("idempotency-key"));
+  EXPECT_EQ(requests[2].header("x-reprise-attempt"), "3");
+}
+
+TEST(FlowRunsArgyll, permanent_stops_at_once) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work").answer(200, R"({"success": false, "error": "never", "permanent": true})");
+  EXPECT_EQ(folder.run(step_for(server, "max_retries: 5, backoff: 1")).exit_code, 1);
+  EXPECT_EQ(server.requests().size(), 1U);
+  EXPECT_EQ(text_of(folder.last("failed"), "stop_reason"), "permanent");
+  EXPECT_TRUE(flag_of(object_of(folder.last("failed"), "error"), "permanent"));
+}
+
+TEST(FlowRunsArgyll, without_a_verdict_nothing_is_tried_again) {
+  ScriptedServer server;
+  server.on("/unavailable").answer(503, "sorry");
+  server.on("/fine").answer(200, "all is well");
+  server.on("/gone").hang_up();
+  server.on("/json").answer(429, testing_support::HeaderLines{{"Retry-After", "1"}}, R"({"success": "false"})");
+  for (const char* const path : {"/unavailable", "/fine", "/gone", "/json"}) {
+    FlowFolder folder;
+    const std::size_t before = server.requests().size();
+    const Outcome outcome = folder.run("steps: [{id: work, http: {url: '" + server.url(path) +
+                                       "'}, work_config: {max_retries: -1, backoff: 1}}]");
+    EXPECT_EQ(outcome.exit_code, 1) << path;
+    EXPECT_EQ(server.requests().size() - before, 1U) << path;
+    EXPECT_EQ(text_of(folder.last("failed"), "stop_reason"), "no_verdict") << path;
+    EXPECT_NE(folder.why("work").find("no_verdict"), std::string::npos) << folder.why("work");
+  }
+}
+
+TEST(FlowRunsArgyll, max_retries_counts_retries_and_is_none_unless_said) {
+  for (const auto& [config, requests] : std::vector<std::pair<std::string, std::size_t>>{
+           {"max_retries: 2, backoff: 1", 3}, {"max_retries: 0", 1}, {"backoff: 1", 1}}) {
+    FlowFolder folder;
+    ScriptedServer server;
+    server.on("/work").answer(200, R"({"success": false, "error": "busy"})");
+    EXPECT_EQ(folder.run(step_for(server, config)).exit_code, 1) << config;
+    EXPECT_EQ(server.requests().size(), requests) << config;
+    EXPECT_EQ(text_of(folder.last("failed"), "stop_reason"), "attempts") << config;
+  }
+}
+
+TEST(FlowRunsArgyll, a_commands_word_is_json_on_its_standard_output) {
+  FlowFolder folder;
+  folder.program("work.sh",
+                 R"sh(if [ "$REPRISE_ATTEMPT" -lt 3 ]; then echo '{"success": false, "error": "not yet"}'; exit 0; fi
+echo '{"success": true, "output": "done"}'; exit 7)sh");
+  const Outcome outcome = folder.run("steps: [{id: work, run: ./work.sh, work_config: {max_retries: 5, backoff: 1}}]");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(folder.count("started"), 3U);
+  EXPECT_EQ(text_of(folder.last("completed"), "output"), "done");
+}
+
+// ---- asynchronous work ----
+
+// Whatever a worker would post: gives the status of the answer.
+int post(const std::string& url, const std::string& token, const std::string& body) {
+  const std::size_t port_at = url.find(':', std::string_view{"http://"}.size()) + 1;
+  const std::size_t path_at = url.find('/', port_at);
+  const auto port = static_cast<std::uint16_t>(std::stoi(url.substr(port_at, path_at - port_at)));
+  const LoopbackSocket socket = LoopbackSocket::connected_to(port);
+  socket.send("POST " + url.substr(path_at) +
+              " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer " + token +
+              "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+              body);
+  const std::string answer = socket.receive_all();
+  return answer.size() > 12 ? std::stoi(answer.substr(9, 3)) : 0;
+}
+
+int report(const RecordedRequest& request, const std::string& body) {
+  return post(request.header("x-reprise-webhook-url"), request.header("x-reprise-webhook-token"), body);
+}
+
+TEST(FlowRunsArgyll, a_webhook_brings_the_end_of_what_was_accepted) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work").answer(202, "accepted");
+  const auto running =
+      folder.start({"run", folder.flow(step_for(server, "max_retries: 3, backoff: 1", "method: POST, async: true"))});
+  ASSERT_TRUE(server.wait_for_requests(1));
+  EXPECT_EQ(report(server.requests()[0], R"({"success": false, "error": "the worker fell"})"), 200);
+  ASSERT_TRUE(server.wait_for_requests(2));
+  EXPECT_NE(server.requests()[0].header("x-reprise-webhook-token"),
+            server.requests()[1].header("x-reprise-webhook-token"));
+  EXPECT_EQ(report(server.requests()[1], R"({"success": true, "output": {"rows": 3}})"), 200);
+  EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");
+  EXPECT_EQ(story_of(folder.events(), "work"),
+            (std::vector<std::string>{"started work#1", "failed work#1", "retrying work#1", "started work#2",
+                                      "completed work#2"}));
+  EXPECT_EQ(text_of(object_of(folder.first("failed"), "error"), "message"), "the worker fell");
+  EXPECT_EQ(text_of(folder.last("completed"), "output"), R"({"rows":3})");
+}
+
+TEST(FlowRunsArgyll, a_wrong_token_changes_nothing_and_a_repetition_is_harmless) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work").answer(202, "accepted");
+  const std::string document = step_for(server, "max_retries: 3, backoff: 1", "method: POST, async: true") +
+                               "  - {id: hold, needs: work, signal: go}\n";
+  const auto running = folder.start({"run", folder.flow(document)});
+  ASSERT_TRUE(server.wait_for_requests(1));
+  const RecordedRequest request = server.requests()[0];
+  const std::string url = request.header("x-reprise-webhook-url");
+  const std::string token = request.header("x-reprise-webhook-token");
+  const int refused = post(url, std::string(token.size(), 'a'), R"({"success": false, "error": "forged"})");
+  EXPECT_TRUE(refused == 401 || refused == 403) << refused;
+  EXPECT_EQ(post(url + "x", token, R"({"success": false, "error": "elsewhere"})") / 100, 4);
+  EXPECT_EQ(report(request, R"({"success": true, "output": "first"})"), 200);
+  EXPECT_EQ(report(request, R"({"success": true, "output": "second"})"), 200);
+  EXPECT_EQ(report(request, R"({"success": false, "error": "third"})"), 200);
+  ASSERT_TRUE(folder.wait_for_event("completed", "work"));
+  EXPECT_EQ(report(request, R"({"success": false, "error": "much later"})"), 200);
+  ASSERT_EQ(folder.reprise({"signal", "@last", "go"}).exit_code, 0);
+  EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");
+  EXPECT_EQ(text_of(folder.last("completed", "work"), "output"), "first");
+  EXPECT_EQ(folder.count("failed"), 0U);
+  EXPECT_EQ(server.requests().size(), 1U);
+  EXPECT_TRUE(folder.files_with(token, ".reprise").empty());  // who can read the store cannot end the work
+}
+
+TEST(FlowRunsArgyll, a_report_may_come_before_the_request_was_answered) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work").when_released().answer(202, "accepted");
+  const auto running =
+      folder.start({"run", folder.flow(step_for(server, "max_retries: 1, backoff: 1", "method: POST, async: true"))});
+  ASSERT_TRUE(server.wait_for_requests(1));
+  EXPECT_EQ(report(server.requests()[0], R"({"success": true, "output": "early"})"), 200);
+  server.release();
+  EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");
+  EXPECT_EQ(text_of(folder.last("completed"), "output"), "early");
+}
+
+TEST(FlowRunsArgyll, a_report_after_the_timeout_is_too_late) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work").answer(202, "accepted");
+  const auto running = folder.start(
+      {"run", folder.flow("steps:\n  - {id: work, http: {method: POST, url: '" + server.url("/work") +
+                          "', async: true}, timeout: 300ms, on_failure: continue, work_config: {max_retries: 3}}\n"
+                          "  - {id: hold, needs: work, signal: go}\n")});
+  ASSERT_TRUE(folder.wait_for_event("failed", "work"));
+  const int late = report(server.requests()[0], R"({"success": true, "output": "late"})");
+  EXPECT_TRUE(late == 200 || late / 100 == 4) << late;
+  ASSERT_EQ(folder.reprise({"signal", "@last", "go"}).exit_code, 0);
+  EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");
+  EXPECT_EQ(folder.count("completed", "work"), 0U);
+  EXPECT_EQ(text_of(folder.last("failed", "work"), "stop_reason"), "no_verdict");
+  EXPECT_EQ(server.requests().size(), 1U);
+}
+
+TEST(FlowRunsArgyll, work_that_is_refused_is_not_waited_for) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work").answer(503, R"({"success": false, "error": "full"})").then(500, "no");
+  EXPECT_EQ(folder.run(step_for(server, "max_retries: 3, backoff: 1", "method: POST, async: true")).exit_code, 1);
+  EXPECT_EQ(server.requests().size(), 2U);  // its word was heard once, and then there was none
+  EXPECT_EQ(text_of(folder.last("failed"), "stop_reason"), "no_verdict");
+}
+
+// ---- goals, items ----
+
+TEST(FlowRunsArgyll, a_failure_makes_goals_unreachable_and_fails_the_flow) {
+  FlowFolder folder;
+  const Outcome outcome = folder.run(R"(
+dialect: argyll
+goals: [last]
+steps:
+  - {id: first, run: "echo '{\"success\": false, \"error\": \"no\", \"permanent\": true}'", work_config: {max_retries: 4}}
+  - {id: middle, needs: first, run: echo middle >> ran.txt}
+  - {id: last, needs: middle, run: echo last >> ran.txt}
+  - {id: aside, run: echo aside >> ran.txt}
+)");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_FALSE(folder.exists("ran.txt"));  // aside is needed by no goal
+  EXPECT_EQ(folder.count("unreachable"), 2U);
+  EXPECT_EQ(text_of(folder.step("last"), "state"), "unreachable");
+  EXPECT_EQ(text_of(folder.step("middle"), "state"), "unreachable");
+  EXPECT_NE(folder.reprise({"show", "@last"}).out.find("unreachable"), std::string::npos);
+}
+
+TEST(FlowRunsArgyll, one_item_that_fails_for_good_fails_the_step) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/1").answer(200, R"({"success": true})");
+  server.on("/2").answer(200, R"({"success": false, "error": "no", "permanent": true})");
+  server.on("/3").answer(200, R"({"success": false, "error": "wait"})").then(200, R"({"success": true})");
+  const Outcome outcome =
+      folder.run("dialect: argyll\nsteps:\n  - {id: work, for_each: [1, 2, 3], http: {url: '" + server.url("/") +
+                 "${item}'}, work_config: {max_retries: 2, backoff: 1, parallelism: 3}}\n");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(text_of(folder.step("work"), "state"), "failed");
+  EXPECT_EQ(text_of(folder.last("failed", "work[1]"), "stop_reason"), "permanent");
+  EXPECT_EQ(folder.count("completed", "work[0]"), 1U);
+}
+
+std::size_t most_at_once(const Events& events) {
+  std::size_t running = 0;
+  std::size_t most = 0;
+  for (const auto& event : events) {
+    const std::string type = text_of(event, "type");
+    if (type == "started") most = std::max(most, ++running);
+    if (type == "completed" || type == "failed") --running;
+  }
+  return most;
+}
+
+TEST(FlowRunsArgyll, parallelism_bounds_the_items_at_work) {
+  for (const auto& [config, expected] :
+       std::vector<std::pair<std::string, std::size_t>>{{"parallelism: 3", 3}, {"max_retries: 0", 1}}) {
+    FlowFolder folder;
+    const Outcome outcome = folder.run(
+        "steps:\n  - {id: work, for_each: [1, 2, 3, 4, 5, 6], run: sleep 0.05, work_config: {" + config + "}}\n");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(most_at_once(folder.events()), expected) << config;
+    EXPECT_EQ(folder.count("completed"), 6U);
+  }
+}
+
+}  // namespace
+}  // namespace reprise
