@@ -47,8 +47,9 @@ sim:
 torture:
 	scripts/setup.sh build test
 	cmake --preset release -DREPRISE_TESTS=ON -DREPRISE_BENCH=ON
-	cmake --build --preset release --target torture_test torture_worker
+	cmake --build --preset release --target torture_test torture_worker flow_runs_tests
 	build/release/tests/torture/torture_test --kills $(KILLS)
+	tests/flow_runs/kill_map.sh build/release/tests/flow_runs_tests 40 2000
 
 asan:
 	scripts/setup.sh build test
@@ -60,8 +61,8 @@ asan:
 tsan:
 	scripts/setup.sh build test
 	cmake --preset tsan
-	cmake --build --preset tsan --target unit_tests engine_tests
-	ctest --preset tsan -R 'unit\.rest|engine\.(exec|rest)'
+	cmake --build --preset tsan --target unit_tests engine_tests flow_tests
+	ctest --preset tsan -R 'unit\.rest|engine\.(exec|rest)|flow\.(exec|rest)'
 
 fuzz:
 	scripts/setup.sh build fuzz

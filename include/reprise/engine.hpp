@@ -96,7 +96,7 @@ enum class OnFailure : std::uint8_t {
   fail,         // the run fails
   proceed,      // the steps that need this one run all the same
   skip,         // they are skipped, and the run can still succeed
-  dead_letter,  // like proceed, and the item is kept for later: retry_failed() tries it again
+  dead_letter,  // a failed item is kept for later: retry_failed() tries it again; more of them than `tolerate` fail the run
   revisit,      // go back to the step `revisit` names
 };
 

@@ -132,7 +132,8 @@ void add_why(CLI::App& app, PlaceOptions& options, std::function<int()>& chosen)
 }
 
 void add_replay(CLI::App& app, RunOptions& options, std::function<int()>& chosen) {
-  CLI::App* const command = app.add_subcommand("replay", "The recorded story once more; with --validate the work itself, compared with it");
+  CLI::App* const command =
+      app.add_subcommand("replay", "The recorded story once more; with --validate the work itself, compared with it");
   add_run(*command, options);
   add_format(*command, options.json);
   command->footer(

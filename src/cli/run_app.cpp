@@ -89,7 +89,8 @@ void add_exec(CLI::App& app, ExecOptions& options, std::function<int()>& chosen)
   command->positionals_at_end();
   command->prefix_command(false);
   command->footer(
-      "Only the successful attempt's output reaches standard output. Standard input, unless it is a terminal, is read to its end first and\n"
+      "Only the successful attempt's output reaches standard output. Standard input, unless it is a terminal, is read "
+      "to its end first and\n"
       "replayed to each attempt (write </dev/null when the command needs none and nobody closes it).\n"
       "Exit code: the command's own; 124 timed out, 125 bad usage, 126 not executable, 127 not found.\n\n"
       "  reprise exec --retry aggressive --timeout 30s -- curl -fsS https://example.org/data.json\n"
@@ -116,7 +117,8 @@ CLI::App& add_operation(CLI::App& parent, const char* name, const char* help, Op
   CLI::App* command = parent.add_subcommand(name, help);
   add_store(*command, options.store);
   add_run_name(*command, options.run);
-  command->footer(fmt::format("  reprise {}{} @last", parent.get_parent() == nullptr ? "" : parent.get_name() + " ", name));
+  command->footer(
+      fmt::format("  reprise {}{} @last", parent.get_parent() == nullptr ? "" : parent.get_name() + " ", name));
   command->callback([&options, action, &chosen] { chosen = [&options, action] { return action(options); }; });
   return *command;
 }

@@ -128,7 +128,8 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   if (report.recoveries > 0) field("recovered", observe::counted(report.recoveries, "time"));
   print("\n");
   print_steps(report);
-  const bool is_left_alone = is_open(info.status) && !runtime::ask_owner(store_path(store_url(options.store)), {"ping"});
+  const bool is_left_alone = is_open(info.status) && looked.view.plan->is_document &&
+                             !runtime::ask_owner(store_path(store_url(options.store)), {"ping"});
   if (is_left_alone)
     print(fmt::format("\nNobody is working on it. To go on: {}\n", suggested(options.store, "resume", info.id)));
   if (report.troubled.empty()) return;

@@ -106,8 +106,7 @@ bool is_given_up(const Run& run, std::uint32_t step) {
 bool lets_go_on(const Run& run, std::uint32_t step) {
   const OnFailure rule = run.step_plan(step).on_failure;
   const StepStatus status = run.steps[step].status;
-  return status == StepStatus::succeeded ||
-         (status == StepStatus::failed && (rule == OnFailure::proceed || rule == OnFailure::dead_letter));
+  return status == StepStatus::succeeded || (status == StepStatus::failed && rule == OnFailure::proceed);
 }
 
 std::uint32_t breaker_count(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure) {
@@ -287,6 +286,13 @@ void Core::check_step_end(Run& run, std::uint32_t step, Time time) {
   if (lets_go_on(run, step)) release_dependants(run, step, time);
 }
 
+// Its items could not even be counted: nothing that it tolerates.
+void Core::fail_step(Run& run, std::uint32_t step, Time time) {
+  end_step(run, step, StepStatus::failed);
+  run.finished.push_back(step);
+  if (lets_go_on(run, step)) release_dependants(run, step, time);
+}
+
 void Core::apply_prepared(Run& run, const Record& record) {
   StepState& state = run.steps[record.step];
   const StepPlan& plan = run.step_plan(record.step);
@@ -358,6 +364,8 @@ void Core::apply_failed(Run& run, const Record& record) {
     item.status = ItemStatus::failed;
     ++state.failed;
   }
+  const bool has_no_items = run.step_plan(record.step).for_each && state.map == nullptr;
+  if (has_no_items && state.status == StepStatus::active) return fail_step(run, record.step, record.time);
   check_step_end(run, record.step, record.time);
 }
 

@@ -187,6 +187,7 @@ class Core {
   void release_dependants(Run& run, std::uint32_t step, Time time);
   void item_stopped_running(Run& run, std::uint32_t step, Item& item);
   void check_step_end(Run& run, std::uint32_t step, Time time);
+  void fail_step(Run& run, std::uint32_t step, Time time);
 
   // queues.cpp: places in queues and wheel, which follow from the state
   std::uint32_t queue_named(std::string_view handler);

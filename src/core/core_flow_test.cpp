@@ -155,14 +155,14 @@ TEST(CoreSteps, dead_letters_do_not_stop_the_rest) {
   EXPECT_EQ(run.status, RunStatus::succeeded);
 }
 
-TEST(CoreSteps, more_dead_letters_than_tolerated_are_like_proceed) {
+TEST(CoreSteps, more_dead_letters_than_tolerated_fail_the_run) {
   CoreDriver driver;
   StepPlan map = with(call("map"), OnFailure::dead_letter);
   map.tolerate = 0;
   auto& run = driver.submit(flow({map, call("after", {0})}), {.items = 2});
   for (const Start& start : driver.take_starts()) driver.fail(start.id, broken);
-  driver.succeed(driver.start_one());
-  EXPECT_TRUE(run.has_ended());
+  EXPECT_TRUE(driver.starts_nothing());
+  EXPECT_EQ(run.status, RunStatus::failed);
 }
 
 TEST(CoreSteps, tolerate_counts_items) {

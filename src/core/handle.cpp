@@ -103,6 +103,9 @@ bool Core::succeeded(const AttemptId& id, const event::PayloadView& output, Time
 bool Core::failed(const AttemptId& id, const Failure& failure, bool precondition, Time now) {
   Run* run = nullptr;
   if (running_item(id, run) == nullptr) return false;
+  // The executor cuts attempts at the run's deadline too, and may be quicker than the timer.
+  const bool is_over = !run->cancel_requested && run->paused_at == 0 && deadline_of(*run) <= now;
+  if (is_over) request_cancel(*run, "deadline", StopReason::deadline, now);
   if (precondition && !run->cancel_requested) {
     fail_precondition(*run, id.step, id.item, failure, now);
   } else {
@@ -535,7 +538,7 @@ RunStatus status_of_steps(const Run& run, bool with_finally) {
     const StepPlan& plan = run.step_plan(step);
     if (plan.runs_finally && !with_finally) continue;
     const StepStatus status = run.steps[step].status;
-    const bool decisive = plan.on_failure == OnFailure::fail || plan.on_failure == OnFailure::revisit;
+    const bool decisive = plan.on_failure != OnFailure::proceed && plan.on_failure != OnFailure::skip;
     if (status == StepStatus::unreachable || (status == StepStatus::failed && decisive)) return RunStatus::failed;
   }
   return RunStatus::succeeded;
@@ -592,11 +595,11 @@ void Core::settle_failed_step(Run& run, std::uint32_t step, Time now) {
   const StepPlan& plan = run.step_plan(step);
   switch (plan.on_failure) {
     case OnFailure::proceed:
-    case OnFailure::dead_letter:
       return;
     case OnFailure::skip:
       return mark_dependants(run, step, EventType::skipped, now);
     case OnFailure::fail:
+    case OnFailure::dead_letter:  // more of them than it tolerates
       return mark_dependants(run, step, EventType::unreachable, now);
     case OnFailure::revisit:
       break;

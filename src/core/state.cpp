@@ -184,7 +184,7 @@ std::uint32_t count_open_steps(const Run& run) {
 // Did this step's failure fail the run?
 bool is_decisive(const Run& run, std::uint32_t step) {
   const OnFailure rule = run.step_plan(step).on_failure;
-  return run.steps[step].status == StepStatus::failed && (rule == OnFailure::fail || rule == OnFailure::revisit);
+  return run.steps[step].status == StepStatus::failed && rule != OnFailure::proceed && rule != OnFailure::skip;
 }
 
 // The item that tells best how the run went: the first whose failure failed the run, else the last that was touched before the steps

@@ -47,9 +47,8 @@ std::string PlainPrinter::retrying(const Event& event) const {
 std::string PlainPrinter::failed(const Event& event) const {
   if (event.will_retry && event.reason == StopReason::none) return "";  // `retrying` follows, and says it all
   const Failure failure = event.failure.value_or(Failure{});
-  std::string words =
-      event.precondition ? "not begun, its precondition failed"
-                         : (event.attempt > 0 ? attempt(event, event.attempt) + " failed" : "failed");
+  std::string words = event.precondition ? "not begun, its precondition failed"
+                                         : (event.attempt > 0 ? attempt(event, event.attempt) + " failed" : "failed");
   words += ": " + what_failed(failure) + " (" + class_words(failure) + "); ";
   if (event.precondition) return words + "given up";
   return words + (event.will_retry ? "no further attempt of this kind: " : "given up: ") +

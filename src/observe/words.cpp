@@ -67,7 +67,8 @@ TimeOfDay taken_apart(WallTime time) {
 
 std::string what_failed(const Failure& failure) {
   std::string words = ending_of(failure);
-  if (!words.empty() && failure.message.find(words) != std::string::npos) return shortened(failure.message);  // it says that itself
+  if (!words.empty() && failure.message.find(words) != std::string::npos)
+    return shortened(failure.message);  // it says that itself
   const auto add = [&](std::string_view text) {
     if (text.empty() || words.find(text) != std::string::npos) return;
     if (!words.empty()) words += ": ";

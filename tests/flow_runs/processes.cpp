@@ -20,7 +20,7 @@ std::string content_of(const std::string& file) {
   return {std::istreambuf_iterator<char>{stream}, std::istreambuf_iterator<char>{}};
 }
 
-// The value of a line such as "State:	S (sleeping)".
+// The value of a line such as "State: S (sleeping)".
 std::string field_of(const std::string& status, const std::string& name) {
   const std::size_t at = status.find(name + ":\t");
   if (at == std::string::npos) return {};

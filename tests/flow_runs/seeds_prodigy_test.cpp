@@ -212,7 +212,7 @@ TEST(FlowRunsProdigy, setup_that_fails_makes_the_rest_unreachable) {
 }
 
 // Disabled: a step with dead letters that fails as a whole lets the run go on (core: dead_letter is like proceed).
-TEST(FlowRunsProdigy, DISABLED_input_that_is_not_there_fails_the_map_with_its_name) {
+TEST(FlowRunsProdigy, input_that_is_not_there_fails_the_map_with_its_name) {
   FlowFolder folder;
   const Outcome outcome =
       folder.run("mode: mapreduce\nmap: {input: absent.json, json_path: '$[*]', agent_template: [{shell: 'true'}]}\n");
@@ -272,7 +272,7 @@ TEST(FlowRunsProdigy, as_many_failures_as_the_policy_says_are_tolerated) {
 }
 
 // Disabled: a step with dead letters that fails as a whole lets the run go on (core: dead_letter is like proceed).
-TEST(FlowRunsProdigy, DISABLED_more_failures_than_the_policy_says_fail_the_map) {
+TEST(FlowRunsProdigy, more_failures_than_the_policy_says_fail_the_map) {
   for (const char* const policy : {"max_failures: 2", "failure_threshold: 0.2"}) {
     FlowFolder folder;
     folder.write("items.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n");

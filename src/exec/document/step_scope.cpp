@@ -48,7 +48,7 @@ Json output_value(const flow::Step* step, std::string_view text) {
   switch (step->output) {
     case flow::OutputForm::json: {
       auto value = flow::parse_json(text);
-      return value ? *std::move(value) : Json(nullptr);  // it was checked when it was stored
+      return value ? *std::move(value) : Json(text);  // a signal may bring anything; everything else was checked
     }
     case flow::OutputForm::lines:
       return lines_of(text);
