@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -253,6 +254,24 @@ TEST_F(SqliteStore, newer_files_are_refused_and_left_alone) {
   const std::string before = content();
   expect_refused(ErrorCode::store_newer, "version 2, and this program knows up to 1");
   EXPECT_EQ(content(), before);
+}
+
+// Each commit finds room that is there already: the file grows in steps, and not with every commit.
+TEST_F(SqliteStore, the_log_has_ground_to_be_written_on) {
+  auto store = open();
+  ASSERT_TRUE(store) << store.error().message;
+  std::set<std::uintmax_t> sizes;
+  Commit commit;
+  for (std::uint64_t id = 1; id <= 200; ++id) {
+    commit.id = id;
+    commit.frame = commit.put(std::string(100, 'f'));
+    ASSERT_TRUE((*store)->append(commit));
+    commit.clear();
+    sizes.insert(std::filesystem::file_size(path_ + "-wal"));
+  }
+  EXPECT_LE(sizes.size(), 12U);
+  store->reset();
+  EXPECT_EQ((*open())->last_commit(), 200U);
 }
 
 TEST_F(SqliteStore, one_owner_at_a_time) {

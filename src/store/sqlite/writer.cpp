@@ -18,7 +18,7 @@ constexpr std::uint64_t frames_cut_at_once = 64;  // so that no commit pays for 
 constexpr std::size_t entries_cleared_at_once = 64;
 
 // Debian's SQLite overwrites what is deleted with zeros unless told not to: that would double the writing.
-std::string settings_sql(std::uint32_t checkpoint_pages) {
+std::string settings_sql() {
   return std::string{"PRAGMA page_size = "} + page_bytes +
          ";"
          "PRAGMA journal_mode = WAL;"
@@ -28,8 +28,7 @@ std::string settings_sql(std::uint32_t checkpoint_pages) {
          "PRAGMA trusted_schema = OFF;"
          "PRAGMA cell_size_check = ON;"
          "PRAGMA cache_size = -" +
-         cache_kib + "; PRAGMA journal_size_limit = " + wal_bytes_kept +
-         "; PRAGMA wal_autocheckpoint = " + std::to_string(checkpoint_pages);
+         cache_kib + "; PRAGMA journal_size_limit = " + wal_bytes_kept;
 }
 
 }  // namespace
@@ -48,14 +47,14 @@ Result<Writer> Writer::open(const WriterSettings& settings, Access access) {
   if (auto version = schema_version(opened, static_cast<std::int64_t>(settings.steps.size())); !version) {
     return std::unexpected{version.error()};
   }
-  if (auto set = opened.execute(settings_sql(settings.checkpoint_pages), "set up"); !set)
-    return std::unexpected{set.error()};
+  if (auto set = opened.execute(settings_sql(), "set up"); !set) return std::unexpected{set.error()};
   sqlite3_db_config(opened.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
   if (auto migrated = migrate(opened, settings.steps); !migrated) return std::unexpected{migrated.error()};
   // Something that must be written, so that a file that only can be read, or a disk that still is full, is noticed here.
   if (auto written = opened.execute("UPDATE meta SET value = value + 1 WHERE key = 'openings'", "write to"); !written) {
     return std::unexpected{written.error()};
   }
+  writer.ground_ = std::make_unique<WalGround>(opened.get(), settings.checkpoint_pages);
   if (auto loaded = writer.load(); !loaded) return std::unexpected{loaded.error()};
   if (auto prepared = writer.prepare(); !prepared) return std::unexpected{prepared.error()};
   return writer;
@@ -140,6 +139,7 @@ bool Writer::finish(DueWindow& window) {
 
 Result<void> Writer::append(const Commit& commit, DueWindow& window) {
   if (auto checked = check(commit, saved_.last_commit); !checked) return checked;
+  ground_->prepare();
   if (!begin_.run()) return std::unexpected{connection_.error("write to")};
   if (write(commit) && finish(window)) {
     saved_ = current_;

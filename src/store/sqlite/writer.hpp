@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "store/sqlite/due_window.hpp"
 #include "store/sqlite/run_list.hpp"
 #include "store/sqlite/schema.hpp"
+#include "store/sqlite/wal_ground.hpp"
 #include "store/store.hpp"
 
 namespace reprise::store::sqlite {
@@ -77,9 +79,10 @@ class Writer {
   bool clear_lists(Statement& first, Statement& erase, Front& front, std::size_t entries, const Holds& holds);
 
   Connection connection_;
-  Counters saved_;                 // what is committed
-  Counters current_;               // what the transaction in progress will make of it
-  std::uint64_t first_frame_ = 0;  // no frame is older
+  std::unique_ptr<WalGround> ground_;  // after the connection: it is of no use without
+  Counters saved_;                     // what is committed
+  Counters current_;                   // what the transaction in progress will make of it
+  std::uint64_t first_frame_ = 0;      // no frame is older
   std::uint64_t next_first_frame_ = 0;
   std::vector<DueCursor> parked_;
   std::vector<DueCursor> ended_;

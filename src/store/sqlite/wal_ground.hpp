@@ -1,0 +1,39 @@
+// Ground for the WAL to be written on: zeros beyond its end, so that a commit overwrites instead of making the file longer.
+//
+// A sync of a file that has grown waits for the file system's own journal: 0.2 to 4 ms on ext4, against 0.06 ms for one that has not.
+// SQLite takes zeros at the end of a WAL for what they are, the end. The ground grows with the WAL, doubling up to 1 MiB at a time; after
+// the first checkpoint the WAL is written from its beginning again, and needs none.
+// Also makes the checkpoints: SQLite has one hook for both. Failing to make ground is no error, only slower.
+// Thread safety: the writer's thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+struct sqlite3;
+
+namespace reprise::store::sqlite {
+
+class WalGround {
+ public:
+  // A checkpoint after every so many pages. Must live as long as the connection writes.
+  WalGround(sqlite3* database, std::uint32_t checkpoint_pages);
+  WalGround(const WalGround&) = delete;
+  WalGround& operator=(const WalGround&) = delete;
+  ~WalGround();
+
+  void prepare();  // for the next commit
+
+ private:
+  static int committed(void* self, sqlite3* database, const char* name, int pages);
+  void grow(std::uint64_t target);
+
+  std::uint32_t checkpoint_pages_;
+  std::string path_;
+  int file_ = -1;
+  bool is_off_ = false;       // no ground could be made: not tried again
+  std::uint64_t pages_ = 0;   // in the WAL
+  std::uint64_t ground_ = 0;  // bytes of the file that are written
+};
+
+}  // namespace reprise::store::sqlite
