@@ -32,9 +32,14 @@ struct SourcePlace {
 
 // A JSON value whose strings may hold expressions: the body of a request, the parameters of a sub-flow.
 struct JsonTemplate {
+  struct Member;
   using List = std::vector<JsonTemplate>;
-  using Map = std::vector<std::pair<std::string, JsonTemplate>>;
+  using Map = std::vector<Member>;
   std::variant<Json, Template, List, Map> value;
+};
+struct JsonTemplate::Member {
+  std::string key;
+  JsonTemplate value;
 };
 
 struct HttpCall {
@@ -89,7 +94,7 @@ struct Tolerance {
 
 struct SubFlow {
   Template file;  // relative to the document
-  std::vector<std::pair<std::string, JsonTemplate>> params;
+  JsonTemplate::Map params;
 };
 
 enum class Verb : std::uint8_t { commands, wait, signal, flow, call };

@@ -254,7 +254,7 @@ std::expected<std::string, Error> Snapshot::item_input(const RunId& id, std::str
   const auto& steps = run->plan->plan->steps;
   const auto found = std::ranges::find_if(steps, [&](const core::StepPlan& plan) { return *plan.name == step; });
   if (found == steps.end()) return failure(ErrorCode::not_found, "The run has no step \"" + std::string{step} + "\".");
-  const core::StepState& state = run->steps[found - steps.begin()];
+  const core::StepState& state = run->steps[static_cast<std::size_t>(found - steps.begin())];
   if (item >= state.items) {
     return failure(ErrorCode::not_found, "Step \"" + std::string{step} + "\" has no item " + std::to_string(item) +
                                              ": it has " + std::to_string(state.items) + ", counted from 0.");
