@@ -243,7 +243,7 @@ void Core::restrict_documents(std::uint64_t first_new) {
 }
 
 void Core::allow(std::uint64_t number, Time now) {
-  allowed_.insert(number);
+  if (number < first_allowed_) allowed_.insert(number);
   Run* const run = runs_.find(number);
   if (run != nullptr && run->live && !run->has_ended()) index_run(*run, now);
 }

@@ -28,7 +28,7 @@ std::expected<std::unique_ptr<FlowHost>, Error> FlowHost::open(FlowHostSettings 
 
 FlowHost::~FlowHost() {
   if (engine_ != nullptr) engine_->stop(Duration{0});
-  threads_.clear();  // nobody waits for a stopped engine
+  waiters_.clear();  // nobody waits for a stopped engine
 }
 
 std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const std::string& key) {
@@ -57,14 +57,18 @@ void FlowHost::kill_all() { executor_->kill_all(); }
 
 void FlowHost::start(const std::string& key, exec::RunInput input, Done done) {
   const std::lock_guard lock{mutex_};
-  threads_.emplace_back([this, key, input = std::move(input), done = std::move(done)] {
+  std::erase_if(waiters_,
+                [](const Waiter& waiter) { return waiter.is_over.load(); });  // or a long map would keep them all
+  Waiter& waiter = waiters_.emplace_back();
+  waiter.thread = std::jthread{[this, &waiter, key, input = std::move(input), done = std::move(done)] {
     auto outcome = run_sub_flow(key, input);
     {
       const std::lock_guard ended{mutex_};
       sub_flows_.erase(key);
     }
     done(std::move(outcome));
-  });
+    waiter.is_over.store(true);
+  }};
 }
 
 std::expected<RunOutcome, Error> FlowHost::run_sub_flow(const std::string& key, const exec::RunInput& input) {

@@ -4,13 +4,14 @@
 // Thread safety: any thread. Destroying it stops the engine; what runs then is interrupted and goes on when it is resumed.
 #pragma once
 
+#include <atomic>
 #include <expected>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <reprise/engine.hpp>
 
@@ -50,7 +51,11 @@ class FlowHost final : private exec::SubFlows {
 
   std::mutex mutex_;
   std::map<std::string, RunId> sub_flows_;  // by key, those that run
-  std::vector<std::jthread> threads_;
+  struct Waiter {                           // for the end of a flow inside of a flow
+    std::atomic<bool> is_over = false;
+    std::jthread thread;
+  };
+  std::list<Waiter> waiters_;
   exec::DocumentExecutor* executor_ = nullptr;
   std::unique_ptr<Engine> engine_;
 };
