@@ -1,0 +1,45 @@
+// Plays a recording on a screen and looks at every frame: does it do only what a frame may do, and does the display stay clean?
+//
+// A frame is what stands between the two ends of a synchronized update. Complaints are sentences; none means:
+// - everything was understood by the terminal, in frames and between them;
+// - frames only write, go up, erase and colour; the cursor is hidden only inside of them; nothing but text and colours stands between them;
+// - no frame writes in the last column, and none erases something and then writes the same again, which would flicker;
+// - there is one display at most, at the bottom, after every frame; nothing of older ones is left anywhere, and none at the end;
+// - what was printed above the display stays as it is, for ever;
+// - the k-th frame does not come before (k - extra) / frames_per_second seconds. A frame is never seen before it was written, so a busy
+//   machine cannot break this.
+// Thread safety: plain values.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "support/screen.hpp"
+#include "terminal/recording.hpp"
+
+namespace reprise::terminal {
+
+struct Look {
+  std::string first_line;  // RE2: how the first line of the display looks, and no line that stays
+  double frames_per_second = 10;
+};
+
+struct Moment {
+  double seconds = 0;
+  std::vector<std::string> above = {};    // lines that stay
+  std::vector<std::string> display = {};  // lines that do not; none: there is no display
+};
+
+struct Replay {
+  testing_support::Screen screen;  // at the end
+  std::vector<std::string> complaints = {};
+  std::vector<Moment> frames = {};
+  bool has_escapes = false;  // or carriage returns that are not part of a line's end
+};
+
+Replay replay(const Recording& recording, const Look& look);
+
+std::string in_words(const std::vector<std::string>& complaints);  // one a line, the first few of them
+
+}  // namespace reprise::terminal
