@@ -6,15 +6,35 @@
 #include <unistd.h>
 #include <csignal>
 #include <cstdint>
+#include <initializer_list>
 #include <utility>
 
 namespace reprise::cli {
 
-Interrupts::Interrupts() {
+namespace {
+
+sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
+  for (const int signal : signals) sigaddset(&set, signal);
+  return set;
+}
+
+// What Ctrl-Z does when nobody minds it. Returns when the program goes on.
+void stop_as_usual() {
+  const sigset_t stop = set_of({SIGTSTP});
+  pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);
+  raise(SIGTSTP);
+  pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+  const sigset_t go_on = set_of({SIGCONT});
+  const timespec at_once{};
+  sigtimedwait(&go_on, nullptr, &at_once);  // the one that ended this
+}
+
+}  // namespace
+
+Interrupts::Interrupts(bool also_stops) {
+  const sigset_t set = also_stops ? set_of({SIGINT, SIGTERM, SIGTSTP, SIGCONT}) : set_of({SIGINT, SIGTERM});
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signals_ = signalfd(-1, &set, SFD_CLOEXEC);
   quit_ = eventfd(0, EFD_CLOEXEC);
@@ -31,14 +51,26 @@ int Interrupts::wait_to_read(int descriptor) const {
   }
 }
 
-void Interrupts::handle(Handler handler) {
-  thread_ = std::thread{[this, handler = std::move(handler)] {
+void Interrupts::take(int signal, const Handler& handler, const Stops& stops) const {
+  if (signal == SIGTSTP) {
+    if (stops.before) stops.before();
+    stop_as_usual();
+  }
+  if (signal != SIGTSTP && signal != SIGCONT) {
+    handler(signal);
+  } else if (stops.after) {
+    stops.after();
+  }
+}
+
+void Interrupts::handle(Handler handler, Stops stops) {
+  thread_ = std::thread{[this, handler = std::move(handler), stops = std::move(stops)] {
     while (true) {
       pollfd polled[2] = {{signals_, POLLIN, 0}, {quit_, POLLIN, 0}};
       if (poll(polled, 2, -1) < 0) continue;
       if (polled[1].revents != 0) return;
       signalfd_siginfo info{};
-      if (read(signals_, &info, sizeof info) == sizeof info) handler(static_cast<int>(info.ssi_signo));
+      if (read(signals_, &info, sizeof info) == sizeof info) take(static_cast<int>(info.ssi_signo), handler, stops);
     }
   }};
 }

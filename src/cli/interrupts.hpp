@@ -1,4 +1,5 @@
-// SIGINT and SIGTERM as calls instead of the end of the program.
+// SIGINT and SIGTERM as calls instead of the end of the program; and, for those who draw on the terminal, a word before Ctrl-Z stops it and
+// when it goes on.
 //
 // Made before any other thread is, so that all of them leave these signals alone. Commands that are started get them back as usual.
 // Thread safety: the handler is called from a thread of its own, one call at a time.
@@ -13,7 +14,12 @@ class Interrupts {
  public:
   using Handler = std::function<void(int signal)>;
 
-  Interrupts();
+  struct Stops {  // both are called from the handler's thread
+    std::function<void()> before;
+    std::function<void()> after;
+  };
+
+  explicit Interrupts(bool also_stops = false);
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
   ~Interrupts();
@@ -21,10 +27,12 @@ class Interrupts {
   // Until handle(): waits until there is something to read (or its end), or a signal has come. Gives the signal, or 0.
   int wait_to_read(int descriptor) const;
 
-  void handle(Handler handler);  // from now on; signals that came before are told at once
-  void stop();                   // the handler is not called any more, nor running; signals are ignored
+  void handle(Handler handler, Stops stops = {});  // from now on; signals that came before are told at once
+  void stop();  // the handler is not called any more, nor running; signals are ignored
 
  private:
+  void take(int signal, const Handler& handler, const Stops& stops) const;
+
   int signals_ = -1;
   int quit_ = -1;
   std::thread thread_;

@@ -1,5 +1,7 @@
 #include "cli/run_app.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
@@ -24,17 +26,15 @@ void add_run_name(CLI::App& command, std::string& run) {
 void add_watching(CLI::App& command, WatchOptions& options) {
   add_store(command, options.store);
   const auto choose = [&options](const std::string& given) {
-    if (given == "json") {
-      options.progress = ProgressMode::json;
-    } else if (given == "quiet") {
-      options.progress = ProgressMode::quiet;
-    } else if (given != "auto" && given != "tty" && given != "plain") {
-      const std::string_view words[] = {"auto", "tty", "plain", "json", "quiet"};
+    constexpr std::string_view words[] = {"auto", "tty", "plain", "json", "quiet"};  // as ProgressMode has them
+    const auto* const found = std::ranges::find(words, given);
+    if (found == std::end(words)) {
       const std::string_view close = text::nearest(given, words);
       throw CLI::ValidationError("--progress",
                                  fmt::format("expected auto, tty, plain, json or quiet, found {}{}", given,
                                              close.empty() ? "" : fmt::format("; did you mean {}?", close)));
     }
+    options.progress = static_cast<ProgressMode>(found - std::begin(words));
   };
   command
       .add_option_function<std::string>("--progress", choose,
@@ -50,6 +50,16 @@ void add_watching(CLI::App& command, WatchOptions& options) {
           },
           "json: the result as one document on standard output")
       ->option_text("text|json");
+  command
+      .add_option_function<std::string>(
+          "--annotations",
+          [&options](const std::string& given) {
+            if (given != "github")
+              throw CLI::ValidationError("--annotations", fmt::format("expected github, found {}", given));
+            options.annotations = true;
+          },
+          "at the end, what went wrong as annotations of a workflow")
+      ->option_text("github");
 }
 
 void add_run_flow(CLI::App& app, RunFlowOptions& options, std::function<int()>& chosen) {

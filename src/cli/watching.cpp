@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <utility>
 
@@ -13,8 +14,8 @@
 #include "cli/io.hpp"
 #include "cli/looking.hpp"
 #include "cli/store_option.hpp"
+#include "exec/document/program.hpp"
 #include "exec/log_path.hpp"
-#include "observe/plain_printer.hpp"
 #include "observe/run_report.hpp"
 #include "observe/words.hpp"
 #include "runtime/engine_access.hpp"
@@ -67,39 +68,24 @@ class Operator {
   std::set<RunId> paused_;
 };
 
-// Items of a list that just work are not worth a line each.
-bool is_worth_a_line(const Event& event, bool has_items, bool only_trouble) {
-  switch (event.type) {
-    case EventType::started:
-    case EventType::progress:
-      return !has_items && !only_trouble;
-    case EventType::completed:
-      return !only_trouble && (!has_items || event.total_attempts > 1);
-    case EventType::prepared:
-      return has_items && !only_trouble;
-    case EventType::submitted:
-    case EventType::ended:
-      return !only_trouble;
-    default:
-      return true;
-  }
-}
-
-observe::StepLookup lookup_in(std::shared_ptr<const core::Plan> plan) {
-  return [plan = std::move(plan)](std::string_view name) -> observe::PrintedStep {
-    for (const core::StepPlan& step : plan->steps) {
-      if (*step.name == name) return {step.policy.max_attempts, step.for_each};
-    }
-    return {};
-  };
+// As it is written from here, when that is shorter.
+std::string path_to_show(const std::string& path) {
+  std::error_code problem;
+  const std::string near = fs::proximate(path, problem).string();
+  return !problem && !near.starts_with("..") ? near : path;
 }
 
 }  // namespace
 
-std::expected<std::unique_ptr<RunSession>, int> RunSession::open(const WatchOptions& options, bool stderr_through) {
-  std::unique_ptr<RunSession> session{new RunSession};
+RunSession::RunSession(const WatchOptions& options)
+    : options_{options}, interrupts_{options.progress == ProgressMode::live} {}
+
+std::expected<std::unique_ptr<RunSession>, int> RunSession::open(const WatchOptions& asked, bool stderr_through) {
+  WatchOptions options = asked;
+  if (options.progress == ProgressMode::automatic) options.progress = automatic_progress();
+  if (options.progress == ProgressMode::live && options.only_trouble) options.progress = ProgressMode::plain;
+  std::unique_ptr<RunSession> session{new RunSession{options}};
   std::signal(SIGPIPE, SIG_IGN);  // whoever stops reading the progress must not end the run
-  session->options_ = options;
   session->store_ = store_url(options.store);
   const std::string path = store_path(session->store_);
   std::error_code problem;
@@ -138,23 +124,37 @@ void RunSession::interrupted(const RunId& run, int signal) {
     host_->kill_all();
     return;
   }
-  if (options_.progress != ProgressMode::quiet)
-    print_error("stopping: nothing new starts, what runs is asked to end (again to kill it)\n");
+  if (progress_) progress_->say("stopping: nothing new starts, what runs is asked to end (again to kill it)");
   static_cast<void>(host_->engine().cancel(run, fmt::format("interrupted by {}", signal_name(signal))));
 }
 
+// What was missed, because it was before or because this reader was slow, is read from the store.
 void RunSession::show_progress(const RunId& run, std::uint64_t after) {
   Events feed = host_->engine().subscribe({.run = run, .after = after, .buffer = 65'536});
-  const observe::StepLookup steps = lookup_in(plan_);
-  const observe::PlainPrinter printer{steps};
-  while (const auto event = feed.next()) {
-    if (options_.progress == ProgressMode::json) {
-      print_error(to_json(*event) + "\n");
-    } else if (is_worth_a_line(*event, !event->step.empty() && steps(event->step).has_items, options_.only_trouble)) {
-      if (const std::string line = printer.line(*event); !line.empty()) print_error(line + "\n");
+  std::uint64_t last = 0;
+  const auto recall_until = [&](std::uint64_t end) {
+    if (last + 1 >= end) return;
+    static_cast<void>(each_event(run, [&](const Event& event) {
+      if (event.sequence > last && event.sequence < end) progress_->recall(event);
+    }));
+    last = end - 1;
+  };
+  recall_until(after + 1);
+  progress_->time_passes();
+  while (true) {
+    const auto event = feed.next(progress_->patience());
+    if (!event) {
+      progress_->time_passes();
+      const auto info = host_->engine().info(run);
+      if (info && is_open(info->status)) continue;
+      break;
     }
-    if (event->type == EventType::ended) return;
+    recall_until(event->sequence);
+    last = event->sequence;
+    progress_->add(*event);
+    if (event->type == EventType::ended) break;
   }
+  progress_->finish();
 }
 
 // A run that had ended before has no story to tell.
@@ -167,8 +167,10 @@ bool RunSession::has_news(const RunId& run, std::uint64_t after) {
 std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::shared_ptr<const core::Plan> plan,
                                                        std::uint64_t after) {
   plan_ = std::move(plan);
-  interrupts_.handle([this, run](int signal) { interrupted(run, signal); });
-  if (options_.progress != ProgressMode::quiet && has_news(run, after)) show_progress(run, after);
+  progress_ = make_progress(options_.progress, options_.only_trouble, plan_);
+  interrupts_.handle([this, run](int signal) { interrupted(run, signal); },
+                     {.before = [this] { progress_->pause_drawing(); }, .after = [this] { progress_->draw_again(); }});
+  if (progress_ && has_news(run, after)) show_progress(run, after);
   auto outcome = host_->engine().wait(run);
   if (!outcome) return std::unexpected{show_error(outcome.error())};
   return End{*std::move(outcome), signal_.load()};
@@ -176,61 +178,82 @@ std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::sh
 
 // ---- the end ----------------------------------------
 
-std::optional<observe::RunReport> RunSession::read_report(const RunId& run) {
-  observe::RunReporter reporter{plan_};
-  const auto add = [&](const Event& event) {
-    reporter.add(event);
-    return true;
-  };
+std::expected<void, Error> RunSession::each_event(const RunId& run, const std::function<void(const Event&)>& visit) {
   if (!scratch_.empty()) {  // in memory: nobody else can read it, and it is small
     const auto events = host_->engine().events(run);
-    if (!events) return std::nullopt;
-    for (const Event& event : *events) add(event);
-    return reporter.report();
+    if (!events) return std::unexpected{events.error()};
+    for (const Event& event : *events) visit(event);
+    return {};
   }
   auto snapshot = runtime::Snapshot::open(store_);
-  if (!snapshot || !snapshot->each_event(run, add)) return std::nullopt;
+  if (!snapshot) return std::unexpected{snapshot.error()};
+  return snapshot->each_event(run, [&](const Event& event) {
+    visit(event);
+    return true;
+  });
+}
+
+std::optional<observe::RunReport> RunSession::read_report(const RunId& run) {
+  observe::RunReporter reporter{plan_};
+  if (!each_event(run, [&](const Event& event) { reporter.add(event); })) return std::nullopt;
   return reporter.report();
 }
 
-void RunSession::report_in_words(const RunId& run, const End& end, const std::optional<observe::RunReport>& found) {
-  const RunOutcome& outcome = end.outcome;
-  std::string words = fmt::format("run {} {}", to_string(run), name_of(outcome.status));
-  if (found && found->ended) words += " in " + text::rough_duration(*found->ended - found->created);
-  if (found) {
-    words += fmt::format(": {}, {}, {}", observe::counted(found->steps.size(), "step"),
-                         observe::counted(found->attempts(), "attempt"),
-                         found->retries() == 1 ? std::string{"1 retry"} : fmt::format("{} retries", found->retries()));
-  }
-  words += "\n";
-  constexpr std::size_t shown_max = 5;
-  for (std::size_t index = 0; found && index < std::min(found->troubled.size(), shown_max); ++index) {
-    const observe::TroubledItem& item = found->troubled[index];
-    const observe::StepReport& step = found->steps[item.step];
-    words += fmt::format("  {} {} after {}: {} ({})\n", observe::work_name(step.name, item.item, step.has_items),
-                         item.status == core::ItemStatus::failed ? "failed" : "stopped",
-                         observe::counted(item.attempts, "attempt"), observe::what_failed(item.failure),
-                         observe::class_words(item.failure));
-    const std::string log = exec::log_path(folder_, run, step.name, item.item, item.attempts);
-    if (scratch_.empty() && fs::exists(log)) words += "    log: " + log + "\n";
-  }
-  if (found && found->troubled.size() > shown_max)
-    words += fmt::format("  and {} more\n", found->troubled.size() - shown_max + found->without_details);
-  if (scratch_.empty() && outcome.status == RunStatus::failed) {
-    words += "  why:       " + suggested(options_.store, "why", run) + "\n";
-    words += "  try again: " + suggested(options_.store, "retry", run) + "\n";
-  } else if (scratch_.empty() && outcome.status == RunStatus::canceled) {
-    words += "  nothing is lost; go on with: " + suggested(options_.store, "resume", run) + "\n";
-  }
-  print_error(words);
+observe::LastWords RunSession::last_words_of(const RunId& run, const observe::StepReport& step,
+                                             const observe::TroubledItem& item) const {
+  if (!scratch_.empty()) return {};  // gone in a moment
+  const std::string path = exec::log_path(folder_, run, step.name, item.item, item.attempts);
+  std::ifstream file{path, std::ios::binary};
+  if (!file) return {};
+  constexpr std::streamoff bytes_max = 4096;
+  constexpr std::size_t lines_max = 5;
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  file.seekg(std::max<std::streamoff>(0, size - bytes_max));
+  observe::LastWords words{.path = path_to_show(path), .lines = {}};
+  for (std::string line; std::getline(file, line);) words.lines.push_back(line);
+  if (words.lines.size() > lines_max)
+    words.lines.erase(words.lines.begin(), words.lines.end() - static_cast<std::ptrdiff_t>(lines_max));
+  return words;
 }
 
-int RunSession::report(const RunId& run, const End& end) {
-  const int code = exit_code_of(end);
-  if (options_.progress == ProgressMode::quiet && !options_.json) return code;
-  const auto found = read_report(run);
-  if (options_.progress == ProgressMode::plain) report_in_words(run, end, found);
-  if (!options_.json) return code;
+void RunSession::report_in_words(const RunId& run, const observe::RunReport& report) {
+  std::vector<observe::LastWords> words;
+  const std::vector<observe::TroubledItem> failures = observe::failures_of(report);
+  for (std::size_t index = 0; index < std::min(failures.size(), observe::failures_with_attempts_max); ++index)
+    words.push_back(last_words_of(run, report.steps[failures[index].step], failures[index]));
+  std::vector<observe::NextCommand> next;
+  if (scratch_.empty() && report.status == RunStatus::failed) {
+    next = {{"why", suggested(options_.store, "why", run)}, {"try again", suggested(options_.store, "retry", run)}};
+  } else if (scratch_.empty() && report.status == RunStatus::canceled) {
+    next = {{"nothing is lost; go on with", suggested(options_.store, "resume", run)}};
+  }
+  const bool is_live = options_.progress == ProgressMode::live;
+  const observe::Symbols& symbols = is_live ? symbols_of_terminal() : observe::no_symbols;
+  std::string text = is_live ? "\n" : "";
+  for (const observe::StyledLine& line : observe::ending_of(run, report, words, next, symbols)) {
+    std::string shown = is_live && has_colours() ? with_escape_codes(line) : without_styles(line);
+    text += (symbols.is_ascii && is_live ? observe::in_ascii(shown) : shown) + "\n";
+  }
+  print_error(text);
+}
+
+observe::AnnotatedFile RunSession::document_of(const RunId& run) const {
+  auto snapshot = runtime::Snapshot::open(store_);
+  if (!snapshot) return {};
+  const auto view = snapshot->run(run);
+  if (!view || !*view) return {};
+  const auto input = exec::decode_run_input((*view)->input);
+  if (!input || input->text.empty()) return {};
+  const auto program = exec::load_program(*input);
+  if (!program) return {};
+  observe::AnnotatedFile file{.path = input->file, .lines = {}};
+  for (const flow::Step& step : (*program)->flow.steps) file.lines.emplace(step.id, step.place.line);
+  return file;
+}
+
+text::Value RunSession::result_value(const RunId& run, const End& end,
+                                     const std::optional<observe::RunReport>& found) const {
   text::Value value = text::Value::map();
   value.set("run", to_string(run));
   value.set("status", word(name_of(end.outcome.status)));
@@ -253,8 +276,17 @@ int RunSession::report(const RunId& run, const End& end) {
   }
   if (end.outcome.status == RunStatus::succeeded) value.set("output", end.outcome.output);
   if (end.outcome.status == RunStatus::failed) value.set("error", failure_value(end.outcome.failure));
-  print_json(value);
-  return code;
+  return value;
+}
+
+int RunSession::report(const RunId& run, const End& end) {
+  const bool has_words = options_.progress == ProgressMode::plain || options_.progress == ProgressMode::live;
+  if (!has_words && !options_.json && !options_.annotations) return exit_code_of(end);
+  const auto found = read_report(run);
+  if (found && has_words) report_in_words(run, *found);
+  if (found && options_.annotations) print_error(observe::github_annotations(*found, document_of(run)));
+  if (options_.json) print_json(result_value(run, end, found));
+  return exit_code_of(end);
 }
 
 int RunSession::follow_and_report(const RunId& run, std::shared_ptr<const core::Plan> plan, std::uint64_t after) {

@@ -5,16 +5,21 @@
 
 #include <atomic>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "cli/interrupts.hpp"
+#include "cli/progress.hpp"
 #include "cli/run_commands.hpp"
 #include "core/plan.hpp"
+#include "observe/annotations.hpp"
+#include "observe/ending.hpp"
 #include "observe/run_report.hpp"
 #include "runtime/control.hpp"
 #include "runtime/flow_host.hpp"
+#include "text/value.hpp"
 
 namespace reprise::cli {
 
@@ -42,12 +47,17 @@ class RunSession {
   int follow_and_report(const RunId& run, std::shared_ptr<const core::Plan> plan, std::uint64_t after = 0);
 
  private:
-  RunSession() = default;
+  explicit RunSession(const WatchOptions& options);
   void interrupted(const RunId& run, int signal);
   bool has_news(const RunId& run, std::uint64_t after);
   void show_progress(const RunId& run, std::uint64_t after);
+  std::expected<void, Error> each_event(const RunId& run, const std::function<void(const Event&)>& visit);
   std::optional<observe::RunReport> read_report(const RunId& run);
-  void report_in_words(const RunId& run, const End& end, const std::optional<observe::RunReport>& found);
+  observe::LastWords last_words_of(const RunId& run, const observe::StepReport& step,
+                                   const observe::TroubledItem& item) const;
+  void report_in_words(const RunId& run, const observe::RunReport& report);
+  observe::AnnotatedFile document_of(const RunId& run) const;
+  text::Value result_value(const RunId& run, const End& end, const std::optional<observe::RunReport>& found) const;
 
   WatchOptions options_;
   std::string store_;
@@ -56,6 +66,7 @@ class RunSession {
   Interrupts interrupts_;
   std::atomic<int> signal_ = 0;
   std::shared_ptr<const core::Plan> plan_;
+  std::unique_ptr<Progress> progress_;
   std::unique_ptr<runtime::FlowHost> host_;
   std::unique_ptr<runtime::ControlServer> control_;
 };

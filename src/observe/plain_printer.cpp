@@ -30,6 +30,15 @@ std::string submitted_words(const Event& event) {
 
 }  // namespace
 
+StepLookup steps_of(std::shared_ptr<const core::Plan> plan) {
+  return [plan = std::move(plan)](std::string_view name) -> PrintedStep {
+    for (const core::StepPlan& step : plan->steps) {
+      if (*step.name == name) return {step.policy.max_attempts, step.for_each};
+    }
+    return {};
+  };
+}
+
 std::string PlainPrinter::attempt(const Event& event, std::uint64_t number) const {
   const PrintedStep step = steps_(event.step);
   std::string words = "attempt " + std::to_string(number);
@@ -55,7 +64,7 @@ std::string PlainPrinter::failed(const Event& event) const {
          std::string{reason_words(event.reason)};
 }
 
-std::string PlainPrinter::what_happened(const Event& event) const {
+std::string PlainPrinter::words(const Event& event) const {
   switch (event.type) {
     case EventType::submitted:
       return submitted_words(event);
@@ -112,14 +121,14 @@ std::string PlainPrinter::what_happened(const Event& event) const {
 }
 
 std::string PlainPrinter::line(const Event& event) const {
-  const std::string words = what_happened(event);
-  if (words.empty()) return "";
+  const std::string told = words(event);
+  if (told.empty()) return "";
   const bool is_of_step = event.type == EventType::prepared || event.type == EventType::skipped ||
                           event.type == EventType::unreachable || event.type == EventType::revisited;
   std::string line = clock_time(event.time) + " ";
   if (!event.step.empty())
     line += work_name(text::safe_to_show(event.step), event.item, !is_of_step && steps_(event.step).has_items) + " ";
-  return line + words;
+  return line + told;
 }
 
 }  // namespace reprise::observe

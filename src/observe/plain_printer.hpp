@@ -7,12 +7,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <reprise/event.hpp>
+
+#include "core/plan.hpp"
 
 namespace reprise::observe {
 
@@ -21,6 +24,7 @@ struct PrintedStep {
   bool has_items = false;  // work of it is named fetch[57] instead of fetch
 };
 using StepLookup = std::function<PrintedStep(std::string_view step)>;
+StepLookup steps_of(std::shared_ptr<const core::Plan> plan);
 
 class PlainPrinter {
  public:
@@ -28,9 +32,10 @@ class PlainPrinter {
 
   // Without a line end. Empty: nothing to say, because the next event says it (a failure before its wait, for example).
   std::string line(const Event& event) const;
+  // The same without the time and the name of the work.
+  std::string words(const Event& event) const;
 
  private:
-  std::string what_happened(const Event& event) const;
   std::string attempt(const Event& event, std::uint64_t number) const;
   std::string retrying(const Event& event) const;
   std::string failed(const Event& event) const;

@@ -12,6 +12,9 @@ using core::StepStatus;
 
 namespace {
 
+constexpr std::size_t tries_of_item_max = 12;
+constexpr std::size_t items_with_tries_max = 100;
+
 std::uint32_t* count_of(StepReport& step, ItemStatus status) {
   switch (status) {
     case ItemStatus::waiting:
@@ -30,10 +33,8 @@ std::uint32_t* count_of(StepReport& step, ItemStatus status) {
   return nullptr;
 }
 
-std::uint64_t sum(const std::vector<StepReport>& steps, std::uint64_t StepReport::*member) {
-  std::uint64_t total = 0;
-  for (const StepReport& step : steps) total += step.*member;
-  return total;
+Duration sum_of(Duration left, Duration right) {
+  return left > Duration::max() - right ? Duration::max() : left + right;
 }
 
 bool is_doomed(const core::StepPlan& plan, const StepReport& step) {
@@ -43,8 +44,18 @@ bool is_doomed(const core::StepPlan& plan, const StepReport& step) {
 
 }  // namespace
 
-std::uint64_t RunReport::attempts() const { return sum(steps, &StepReport::attempts); }
-std::uint64_t RunReport::retries() const { return sum(steps, &StepReport::retries); }
+std::uint64_t RunReport::sum(std::uint64_t StepReport::*member) const {
+  std::uint64_t total = 0;
+  for (const StepReport& step : steps) total += step.*member;
+  return total;
+}
+
+Duration RunReport::waited() const {
+  Duration total{0};
+  for (const StepReport& step : steps) total = sum_of(total, step.waited);
+  return total;
+}
+
 std::uint64_t RunReport::failed() const {
   std::uint64_t total = 0;
   for (const StepReport& step : steps) total += step.failed;
@@ -115,7 +126,7 @@ void RunReporter::add_of_step(const Event& event, std::uint32_t number) {
       step.status = StepStatus::active;
       if (!step.first_started) step.first_started = event.time;
       ++step.attempts;
-      return move(number, items_[{number, event.item}], ItemStatus::running);
+      return add_started(event, number);
     case EventType::completed:
       return add_completed(event, number);
     case EventType::failed:
@@ -145,6 +156,13 @@ void RunReporter::add_of_step(const Event& event, std::uint32_t number) {
   }
 }
 
+void RunReporter::add_started(const Event& event, std::uint32_t number) {
+  Item& item = items_[{number, event.item}];
+  if (item.began == WallTime{}) item.began = event.time;
+  item.started = event.time;
+  move(number, item, ItemStatus::running);
+}
+
 void RunReporter::add_failed(const Event& event, std::uint32_t number) {
   StepReport& step = report_.steps[number];
   step.status = StepStatus::active;
@@ -152,7 +170,8 @@ void RunReporter::add_failed(const Event& event, std::uint32_t number) {
   Item& item = items_[{number, event.item}];
   item.has_failed = true;
   if (!item.details && details_ < details_max_) {
-    item.details = std::make_unique<TroubledItem>(TroubledItem{.step = number, .item = event.item});
+    item.details =
+        std::make_unique<TroubledItem>(TroubledItem{.step = number, .item = event.item, .began = item.began});
     ++details_;
   }
   if (item.details) {
@@ -160,21 +179,38 @@ void RunReporter::add_failed(const Event& event, std::uint32_t number) {
     item.details->failure = event.failure.value_or(Failure{});
     item.details->reason = event.reason;
     item.details->time = event.time;
+    remember_try(event, item);
   }
   const bool is_canceled = event.reason == StopReason::canceled;
   move(number, item,
        event.will_retry ? ItemStatus::waiting : (is_canceled ? ItemStatus::canceled : ItemStatus::failed));
 }
 
+void RunReporter::remember_try(const Event& event, const Item& item) {
+  std::vector<FailedAttempt>& tries = item.details->tries;
+  if (tries.empty() && items_with_tries_ >= items_with_tries_max) return;
+  items_with_tries_ += tries.empty() ? 1 : 0;
+  if (tries.size() == tries_of_item_max) tries.erase(tries.begin());
+  const bool has_begun = !event.precondition && item.started != WallTime{};
+  tries.push_back({.attempt = event.attempt,
+                   .failure = item.details->failure,
+                   .took = has_begun ? event.time - item.started : Duration{0}});
+}
+
 void RunReporter::add_retrying(const Event& event, std::uint32_t number) {
   StepReport& step = report_.steps[number];
   ++step.retries;
-  const bool is_too_long = step.waited > Duration::max() - event.delay;
-  step.waited = is_too_long ? Duration::max() : step.waited + event.delay;
+  step.waited = sum_of(step.waited, event.delay);
   Item& item = items_[{number, event.item}];
+  step.retried += item.was_retried ? 0 : 1;
+  item.was_retried = true;
   move(number, item, ItemStatus::waiting);
   if (!item.details) return;
-  item.details->waited += std::min(event.delay, Duration::max() - item.details->waited);
+  if (!item.details->tries.empty()) {
+    item.details->tries.back().wait = event.delay;
+    item.details->tries.back().floored = event.floored;
+  }
+  item.details->waited = sum_of(item.details->waited, event.delay);
   item.details->due = event.due;
   item.details->time = event.time;
 }
@@ -189,7 +225,8 @@ void RunReporter::add_completed(const Event& event, std::uint32_t number) {
   }
   Item& item = found->second;
   step.rescued += item.has_failed ? 1 : 0;
-  details_ -= item.details ? 1 : 0;
+  step.succeeded_after_retry += item.was_retried ? 1 : 0;
+  let_go(item);
   move(number, item, ItemStatus::succeeded);
   items_.erase(found);
 }
@@ -203,10 +240,18 @@ void RunReporter::mark_dead_letter(const Event& event, std::uint32_t number, boo
   if (item.details) item.details->dead_letter = is_one;
 }
 
+// Its details are not wanted any more; others may have some instead.
+void RunReporter::let_go(Item& item) {
+  if (!item.details) return;
+  --details_;
+  items_with_tries_ -= item.details->tries.empty() ? 0 : 1;
+  item.details.reset();
+}
+
 void RunReporter::forget_items(std::uint32_t number) {
   const auto first = items_.lower_bound({number, 0});
   const auto last = items_.upper_bound({number, std::numeric_limits<std::uint32_t>::max()});
-  for (auto at = first; at != last; ++at) details_ -= at->second.details ? 1 : 0;
+  for (auto at = first; at != last; ++at) let_go(at->second);
   items_.erase(first, last);
   StepReport& step = report_.steps[number];
   step.status = StepStatus::pending;
@@ -241,7 +286,7 @@ void RunReporter::add_reopened(const Event& event) {
     item.dead_letter = false;
     if (item.details) item.details->dead_letter = false;
     move(at->first.first, item, has_attempts ? ItemStatus::waiting : ItemStatus::untouched);
-    details_ -= !has_attempts && item.details ? 1 : 0;
+    if (!has_attempts) let_go(item);
     at = has_attempts ? std::next(at) : items_.erase(at);
   }
 }
@@ -254,11 +299,27 @@ StepStatus RunReporter::status_of(std::uint32_t number) const {
   return step.succeeded + step.failed >= step.items ? StepStatus::succeeded : StepStatus::active;
 }
 
-RunReport RunReporter::report() const {
+std::optional<std::uint32_t> RunReporter::step_number(std::string_view name) const {
+  const auto found = step_numbers_.find(name);
+  return found == step_numbers_.end() ? std::nullopt : std::optional{found->second};
+}
+
+const TroubledItem* RunReporter::trouble_of(std::uint32_t step, std::uint32_t item) const {
+  const auto found = items_.find({step, item});
+  return found == items_.end() ? nullptr : found->second.details.get();
+}
+
+RunReport RunReporter::overview() const {
   RunReport report = report_;
   for (std::uint32_t number = 0; number < report.steps.size(); ++number)
     report.steps[number].status = status_of(number);
+  return report;
+}
+
+RunReport RunReporter::report() const {
+  RunReport report = overview();
   for (const auto& [place, item] : items_) {
+    if (item.status == ItemStatus::failed && item.was_retried) ++report.steps[place.first].failed_after_retries;
     if (!item.has_failed) continue;
     if (item.details) {
       report.troubled.push_back(*item.details);

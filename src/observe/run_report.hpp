@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,14 +36,25 @@ struct StepReport {
   std::uint32_t failed = 0;
   std::uint32_t canceled = 0;
   std::uint32_t dead_letters = 0;
-  std::uint64_t attempts = 0;   // started, all items and visits together
-  std::uint64_t retries = 0;    // waits that were followed, or will be, by another attempt
-  std::uint64_t rescued = 0;    // items that succeeded after at least one failure
-  std::uint64_t lost = 0;       // attempts during which the engine died
-  std::uint64_t fallbacks = 0;  // times another way was tried
-  Duration waited{0};           // sum of all waits between attempts
+  std::uint64_t attempts = 0;               // started, all items and visits together
+  std::uint64_t retries = 0;                // waits that were followed, or will be, by another attempt
+  std::uint64_t rescued = 0;                // items that succeeded after at least one failure
+  std::uint64_t retried = 0;                // items that were tried again at least once
+  std::uint64_t succeeded_after_retry = 0;  // of these
+  std::uint64_t failed_after_retries = 0;   // of these
+  std::uint64_t lost = 0;                   // attempts during which the engine died
+  std::uint64_t fallbacks = 0;              // times another way was tried
+  Duration waited{0};                       // sum of all waits between attempts
   std::optional<WallTime> first_started = {};
   std::optional<WallTime> last_event = {};
+};
+
+struct FailedAttempt {
+  std::uint64_t attempt = 0;
+  Failure failure = {};
+  Duration took{0};
+  std::optional<Duration> wait = {};  // before the next one, if there is to be one
+  bool floored = false;               // retry_after lifted the wait
 };
 
 struct TroubledItem {
@@ -54,8 +66,10 @@ struct TroubledItem {
   StopReason reason = StopReason::none;
   bool dead_letter = false;
   Duration waited{0};
-  WallTime due = {};   // waiting: until then
-  WallTime time = {};  // of its last event
+  WallTime due = {};                      // waiting: until then
+  WallTime time = {};                     // of its last event
+  WallTime began = {};                    // its first attempt
+  std::vector<FailedAttempt> tries = {};  // the last few, for the first few items; the failure above is the last one's
 };
 
 struct RunReport {
@@ -68,9 +82,11 @@ struct RunReport {
   std::uint64_t without_details = 0;   // failed ones beyond those
   std::uint64_t recoveries = 0;        // times the engine had died
 
-  std::uint64_t attempts() const;
-  std::uint64_t retries() const;
+  std::uint64_t sum(std::uint64_t StepReport::*member) const;  // over all steps
+  std::uint64_t attempts() const { return sum(&StepReport::attempts); }
+  std::uint64_t retries() const { return sum(&StepReport::retries); }
   std::uint64_t failed() const;
+  Duration waited() const;
 };
 
 class RunReporter {
@@ -82,28 +98,41 @@ class RunReporter {
   void add(const Event& event);
   RunReport report() const;
 
+  // For those who look while it goes on: the same without the troubled items, and these one by one.
+  RunReport overview() const;
+  std::optional<std::uint32_t> step_number(std::string_view name) const;
+  const StepReport& step(std::uint32_t number) const { return report_.steps[number]; }
+  core::StepStatus status_of(std::uint32_t step) const;
+  const TroubledItem* trouble_of(std::uint32_t step, std::uint32_t item) const;
+
  private:
   using Place = std::pair<std::uint32_t, std::uint32_t>;  // step, item
   struct Item {
     core::ItemStatus status = core::ItemStatus::untouched;
     bool has_failed = false;
+    bool was_retried = false;
     bool dead_letter = false;
+    WallTime began = {};    // its first attempt
+    WallTime started = {};  // its last one
     std::unique_ptr<TroubledItem> details;
   };
 
   void add_of_step(const Event& event, std::uint32_t step);
+  void add_started(const Event& event, std::uint32_t step);
   void add_failed(const Event& event, std::uint32_t step);
+  void remember_try(const Event& event, const Item& item);
   void add_retrying(const Event& event, std::uint32_t step);
   void add_completed(const Event& event, std::uint32_t step);
   void add_reopened(const Event& event);
   void mark_dead_letter(const Event& event, std::uint32_t step, bool is_one);
   void move(std::uint32_t step, Item& item, core::ItemStatus to);
+  void let_go(Item& item);
   void forget_items(std::uint32_t step);
-  core::StepStatus status_of(std::uint32_t step) const;
 
   std::shared_ptr<const core::Plan> plan_;
   std::size_t details_max_;
   std::size_t details_ = 0;
+  std::size_t items_with_tries_ = 0;
   bool is_canceling_ = false;
   RunReport report_;
   std::map<std::string, std::uint32_t, std::less<>> step_numbers_;

@@ -119,8 +119,42 @@ std::string date_and_time(WallTime time) {
 
 std::string clock_time(WallTime time) { return taken_apart(time).clock + "Z"; }
 
+std::string calm_duration(Duration duration) {
+  using namespace std::chrono;
+  const auto tenths = std::max<std::int64_t>(0, round<milliseconds>(duration).count() + 50) / 100;
+  if (tenths < 100) return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + "s";
+  const auto all = std::max<std::int64_t>(0, floor<seconds>(duration).count());
+  if (all < 60) return std::to_string(all) + "s";
+  if (all < 3600) return std::to_string(all / 60) + "m" + std::to_string(all % 60) + "s";
+  return std::to_string(all / 3600) + "h" + std::to_string(all % 3600 / 60) + "m";
+}
+
+std::string time_left(std::uint64_t count, double per_second) {
+  const double seconds = std::min(static_cast<double>(count) / per_second, 1e8);  // three years are long enough
+  const auto whole = static_cast<std::int64_t>(seconds) + (count > 0 ? 1 : 0);
+  return whole < 10 ? std::to_string(whole) + "s" : calm_duration(std::chrono::seconds{whole});
+}
+
 std::string counted(std::uint64_t number, std::string_view noun) {
   return std::to_string(number) + " " + std::string{noun} + (number == 1 ? "" : "s");
+}
+
+std::string counted_retries(std::uint64_t number) {
+  return number == 1 ? std::string{"1 retry"} : std::to_string(number) + " retries";
+}
+
+std::string rough_number(double number) {
+  const auto tenths = static_cast<std::uint64_t>(std::max(0.0, number) * 10 + 0.5);
+  if (tenths >= 100) return std::to_string((tenths + 5) / 10);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+}
+
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  if (part == 0 || whole == 0) return "0 %";
+  if (part == whole) return "100 %";
+  const std::uint64_t tenths = std::clamp<std::uint64_t>(
+      static_cast<std::uint64_t>(static_cast<double>(part) / static_cast<double>(whole) * 1000 + 0.5), 1, 999);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";  // never rounded to none or all
 }
 
 }  // namespace reprise::observe

@@ -31,7 +31,19 @@ std::string date_and_time(WallTime time);
 // 10:00:00Z
 std::string clock_time(WallTime time);
 
+// For what changes while it is looked at: 2.1s, 42s, 3m5s.
+std::string calm_duration(Duration duration);
+
+// When so much is left to do at that speed: 7s, 3m5s.
+std::string time_left(std::uint64_t count, double per_second);
+
 // 1 item, 2 items
 std::string counted(std::uint64_t number, std::string_view noun);
+std::string counted_retries(std::uint64_t number);  // 1 retry, 2 retries
+
+// 85.7 %, of nothing: 0 %
+std::string percent(std::uint64_t part, std::uint64_t whole);
+// One decimal below ten: 1.7, 42
+std::string rough_number(double number);
 
 }  // namespace reprise::observe

@@ -1,0 +1,52 @@
+#include "observe/painter.hpp"
+
+#include <algorithm>
+
+namespace reprise::observe {
+namespace {
+
+constexpr std::string_view begin_of_picture = "\x1b[?2026h\x1b[?25l\r";
+constexpr std::string_view end_of_picture = "\x1b[?25h\x1b[?2026l";
+constexpr std::string_view erase_rest_of_line = "\x1b[K";
+constexpr std::string_view erase_below = "\x1b[J";
+constexpr std::string_view next_line = "\r\n";
+
+}  // namespace
+
+Painter::Drawn Painter::drawn(const StyledLine& line) const {
+  return {has_colours_ ? with_escape_codes(line) : without_styles(line), columns_of(line)};
+}
+
+std::size_t Painter::rows_above(TerminalSize size) const {
+  const std::size_t columns = std::max<std::size_t>(1, size.columns);
+  std::size_t rows = 0;
+  for (const Drawn& line : drawn_) rows += std::max<std::size_t>(1, (line.columns + columns - 1) / columns);
+  return std::min(rows, size.rows - std::min<std::size_t>(1, size.rows));
+}
+
+std::string Painter::paint(TerminalSize size, const std::vector<StyledLine>& staying,
+                           const std::vector<StyledLine>& picture) {
+  std::vector<Drawn> next;
+  for (const StyledLine& line : picture) next.push_back(drawn(line));
+  const bool is_resized = size.columns != columns_ && !drawn_.empty();
+  const bool is_same = std::ranges::equal(next, drawn_, {}, &Drawn::bytes, &Drawn::bytes);
+  if (staying.empty() && is_same && !is_resized) return "";
+  std::string bytes{begin_of_picture};
+  if (const std::size_t rows = rows_above(size); rows > 0) bytes += "\x1b[" + std::to_string(rows) + "A";
+  const bool is_anew = is_resized || !staying.empty();
+  if (is_anew) bytes += erase_below;  // lines that stay may be longer than a row
+  for (const StyledLine& line : staying) bytes.append(drawn(line).bytes).append(next_line);
+  for (std::size_t index = 0; index < next.size(); ++index) {
+    const bool is_there = !is_anew && index < drawn_.size() && drawn_[index].bytes == next[index].bytes;
+    if (!is_there) bytes.append(next[index].bytes);
+    if (!is_there && !is_anew) bytes.append(erase_rest_of_line);
+    bytes.append(next_line);
+  }
+  if (!is_anew && next.size() < drawn_.size()) bytes += erase_below;
+  bytes += end_of_picture;
+  drawn_ = std::move(next);
+  columns_ = size.columns;
+  return bytes;
+}
+
+}  // namespace reprise::observe
