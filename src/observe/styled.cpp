@@ -65,7 +65,7 @@ StyledLine clipped(const StyledLine& line, std::size_t columns, std::string_view
     taken += text::columns_of(part);
     if (part.size() < span.text.size()) break;
   }
-  if (columns > room) fitting.push_back({std::string{more}, Style::plain});
+  if (columns > room) fitting.push_back({std::string{text::clipped(more, columns - room)}, Style::plain});
   return fitting;
 }
 
