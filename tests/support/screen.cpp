@@ -353,7 +353,6 @@ void Screen::put(std::string_view character, std::size_t columns) {
     cell.style = style_;
   }
   wraps_next_ = after == width_;
-  if (wraps_next_) ++last_columns_written_;
   cursor_column_ = std::min(after, width_ - 1);
 }
 

@@ -81,7 +81,6 @@ class Screen {
   const std::vector<std::string>& garbage() const noexcept { return garbage_; }
   bool mid_sequence() const noexcept { return !pending_.empty(); }  // the last bytes need more to mean something
   std::size_t scrolled() const noexcept { return top(); }           // rows above the screen
-  std::size_t last_columns_written() const noexcept { return last_columns_written_; }  // how often, since the beginning
   void forget_clears();
 
  private:
@@ -109,7 +108,6 @@ class Screen {
   bool cursor_visible_ = true;
   bool updating_ = false;
   Style style_ = {};
-  std::size_t last_columns_written_ = 0;
   std::string pending_;
   std::vector<std::string> garbage_;
 };

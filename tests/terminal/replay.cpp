@@ -76,6 +76,7 @@ class Player {
       : recording_{recording},
         look_{look},
         first_line_{look.first_line},
+        never_stays_{look.never_stays},
         result_{.screen = Screen{recording.size.width, recording.size.height}} {}
 
   Replay play() && {
@@ -142,7 +143,6 @@ class Player {
   }
 
   void feed(const std::string& piece) {
-    result_.has_escapes = result_.has_escapes || piece.find('\x1b') != std::string::npos;
     const std::size_t known = screen().garbage().size();
     screen().feed(piece);
     for (const std::string& what : std::span{screen().garbage()}.subspan(known)) complain("not understood: " + what);
@@ -164,18 +164,20 @@ class Player {
 
     screen().forget_clears();
     const Before before{screen()};
-    const std::size_t filled = screen().last_columns_written();
     feed(piece);
     if (!screen().cursor_visible()) complain("the cursor stays hidden");
     if (screen().style() != testing_support::Style{}) complain("the colour stays on");
-    // One that was drawn for the size before may still come after a change.
-    if (screen().last_columns_written() != filled && !just_resized_) complain("it writes in the last column");
-    if (const std::string same = before.flicker(screen()); !same.empty() && !just_resized_)
-      complain("it erases what it then writes again: " + same);
-    just_resized_ = false;
+    const std::size_t above_before = kept_.size();
     look_at_display();
+    const bool only_display = result_.frames.back().above.size() == above_before && !just_resized_;
+    if (const std::string same = before.flicker(screen()); only_display && !same.empty()) {
+      complain("it erases what it then writes again: " + same);
+    }
+    // What was drawn for the size before may still come after a change, once.
+    if (!just_resized_ && fills_last_column()) complain("the display reaches into the last column");
+    just_resized_ = false;
     if (static_cast<double>(result_.frames.size()) >
-        seconds_ * look_.frames_per_second + static_cast<double>(1 + extra_frames_)) {
+        seconds_ * look_.frames_per_second + static_cast<double>(extra_frames_)) {
       complain("too many frames: this is number " + std::to_string(result_.frames.size()));
     }
   }
@@ -195,8 +197,27 @@ class Player {
         !std::ranges::equal(std::span{moment.above}.first(std::min(kept_.size(), moment.above.size())), kept_)) {
       complain("a line above the display has changed or is gone");
     }
+    look_for_leftovers(moment.above);
     if (!moment.display.empty()) kept_ = moment.above;
     result_.frames.push_back(std::move(moment));
+  }
+
+  bool fills_last_column() {
+    bool in_display = false;
+    for (std::size_t number = 0; number < screen().height(); ++number) {
+      const Row& row = screen().row(number);
+      in_display = in_display || RE2::PartialMatch(row.text(), first_line_);
+      if (in_display && !row.cells.back().blank()) return true;
+    }
+    return false;
+  }
+
+  void look_for_leftovers(const std::vector<std::string>& lines) {
+    if (look_.never_stays.empty()) return;
+    for (std::size_t index = looked_at_; index < lines.size(); ++index) {
+      if (RE2::PartialMatch(lines[index], never_stays_)) complain("this is left of an older display: " + lines[index]);
+    }
+    looked_at_ = std::max(looked_at_, lines.size());
   }
 
   void look_at_the_end() {
@@ -206,17 +227,21 @@ class Player {
     if (lines.size() < kept_.size() || !std::ranges::equal(std::span{lines}.first(kept_.size()), kept_)) {
       complain("at the end: a line above the display has changed or is gone");
     }
+    const bool was_cut_off = !result_.frames.empty() && !result_.frames.back().display.empty();
+    if (!was_cut_off) look_for_leftovers(lines);
   }
 
   const Recording& recording_;
   const Look& look_;
   RE2 first_line_;
+  RE2 never_stays_;
   Replay result_;
   std::string collected_;
   bool in_frame_ = false;
   bool just_resized_ = false;
-  std::size_t extra_frames_ = 0;
+  std::size_t extra_frames_ = 2;  // the first and the last one
   double seconds_ = 0;
+  std::size_t looked_at_ = 0;      // so many lines above the display were searched for leftovers
   std::vector<std::string> kept_;  // all lines above the display, as they were at the last frame
 };
 

@@ -3,10 +3,12 @@
 // A frame is what stands between the two ends of a synchronized update. Complaints are sentences; none means:
 // - everything was understood by the terminal, in frames and between them;
 // - frames only write, go up, erase and colour; the cursor is hidden only inside of them; nothing but text and colours stands between them;
-// - no frame writes in the last column, and none erases something and then writes the same again, which would flicker;
-// - there is one display at most, at the bottom, after every frame; nothing of older ones is left anywhere, and none at the end;
+// - the display never reaches into the last column, and no frame that prints nothing above the display erases something and then writes the same again:
+//   that would flicker where a terminal knows no synchronized updates;
+// - there is one display at most, at the bottom, after every frame, and nothing of older ones is left anywhere;
 // - what was printed above the display stays as it is, for ever;
-// - the k-th frame does not come before (k - extra) / frames_per_second seconds. A frame is never seen before it was written, so a busy
+// - the k-th frame does not come before (k - extra) / frames_per_second seconds; extra are the first, the last, and one for
+//   each change of size, key and signal. A frame is never seen before it was written, so a busy
 //   machine cannot break this.
 // Thread safety: plain values.
 #pragma once
@@ -21,7 +23,8 @@
 namespace reprise::terminal {
 
 struct Look {
-  std::string first_line;  // RE2: how the first line of the display looks, and no line that stays
+  std::string first_line;        // RE2: how the first line of the display looks, and no line that stays
+  std::string never_stays = {};  // RE2: what only lines of the display have; "": not looked for
   double frames_per_second = 10;
 };
 
@@ -35,7 +38,6 @@ struct Replay {
   testing_support::Screen screen;  // at the end
   std::vector<std::string> complaints = {};
   std::vector<Moment> frames = {};
-  bool has_escapes = false;  // or carriage returns that are not part of a line's end
 };
 
 Replay replay(const Recording& recording, const Look& look);

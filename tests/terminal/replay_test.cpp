@@ -8,7 +8,7 @@
 namespace reprise::terminal {
 namespace {
 
-const Look look{.first_line = "^== flow"};
+const Look look{.first_line = "^== flow", .never_stays = "^  item"};
 
 std::string frame(const std::string& inside) { return "\x1b[?2026h\x1b[?25l\r" + inside + "\x1b[?25h\x1b[?2026l"; }
 std::string display(int count) { return "== flow " + std::to_string(count) + "\x1b[K\r\n  item\x1b[K"; }
@@ -58,9 +58,11 @@ TEST(Replay, EachBrokenPromiseIsFound) {
   EXPECT_NE(complaints_of(with(2, frame("\x1b[2A" + display(3) + "\x1b[J"))).find("changed or is gone"),
             std::string::npos)
       << "it went up too far";
+  EXPECT_NE(complaints_of(with(3, frame("\x1b[1A\x1b[K\n"))).find("left of an older"), std::string::npos)
+      << "it erased a part";
   EXPECT_NE(complaints_of(with(2, frame("\x1b[1A\x1b[K" + display(3)))).find("writes again"), std::string::npos)
       << "flicker";
-  EXPECT_NE(complaints_of(with(2, frame("\x1b[1A== flow xxxxxxxxxxxx\x1b[K\r\n"))).find("last column"),
+  EXPECT_NE(complaints_of(with(2, frame("\x1b[1A== flow xxxxxxxxxxxx\r\n"))).find("last column"),
             std::string::npos);
   EXPECT_NE(complaints_of(with(2, frame("\x1b[1A\x1b[2K" + display(3)))).find("more than a frame may"),
             std::string::npos);

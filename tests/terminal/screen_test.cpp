@@ -119,7 +119,6 @@ TEST(Screen, TheLastColumnWrapsWithTheNextCharacter) {
   Screen screen{4, 3};
   screen.feed("abcd");
   EXPECT_EQ(screen.cursor_row(), 0U);
-  EXPECT_EQ(screen.last_columns_written(), 1U);
   screen.feed("\r\nx");
   EXPECT_EQ(screen.rows(), (Texts{"abcd", "x", ""}));
   EXPECT_EQ(screen.lines(), (Texts{"abcd", "x"}));
