@@ -199,7 +199,7 @@ StyledLine LiveView::header(const RunReport& report, WallTime now) const {
   if (report.status == RunStatus::paused) add("paused", Style::warning);
   if (is_stopping_) add("stopping", Style::warning);
   add(std::to_string(over) + " of " + counted(report.steps.size(), "step"));
-  add(calm_duration(now - report.created));
+  if (report.created != WallTime{}) add(calm_duration(now - report.created));  // before its first event nobody knows
   if (report.retries() > 0) add(counted_retries(report.retries()), Style::warning);
   if (report.failed() > 0) add(std::to_string(report.failed()) + " failed", Style::bad);
   return line;
