@@ -32,9 +32,14 @@ std::string Painter::paint(TerminalSize size, const std::vector<StyledLine>& sta
   const bool is_same = std::ranges::equal(next, drawn_, {}, &Drawn::bytes, &Drawn::bytes);
   if (staying.empty() && is_same && !is_resized) return "";
   std::string bytes{begin_of_picture};
-  if (const std::size_t rows = rows_above(size); rows > 0) bytes += "\x1b[" + std::to_string(rows) + "A";
-  const bool is_anew = is_resized || !staying.empty();
-  if (is_anew) bytes += erase_below;  // lines that stay may be longer than a row
+  const std::size_t rows = rows_above(size);
+  if (rows > 0) bytes += "\x1b[" + std::to_string(rows) + "A";
+  const bool is_anew = is_resized || !staying.empty() || next.empty();
+  if (is_anew) {  // lines that stay may be longer than a row
+    // Not from the first row on: tmux takes that for a screen to be cleared, and keeps what was on it in its history.
+    bytes += erase_rest_of_line;
+    if (rows > 0) bytes.append("\n").append(erase_below).append("\x1b[A");
+  }
   for (const StyledLine& line : staying) bytes.append(drawn(line).bytes).append(next_line);
   for (std::size_t index = 0; index < next.size(); ++index) {
     const bool is_there = !is_anew && index < drawn_.size() && drawn_[index].bytes == next[index].bytes;

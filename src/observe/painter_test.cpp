@@ -22,14 +22,22 @@ TEST(ObservePainter, PutsLinesThatStayAboveThePicture) {
   Painter painter{true};
   static_cast<void>(painter.paint(size, {}, {{{"one", Style::good}}}));
   EXPECT_EQ(painter.paint(size, {{{"stays"}}}, {{{"one", Style::good}}}),
-            begin + "\x1b[1A\x1b[Jstays\r\n\x1b[32mone\x1b[0m\r\n" + end);
+            begin + "\x1b[1A\x1b[K\n\x1b[J\x1b[Astays\r\n\x1b[32mone\x1b[0m\r\n" + end);
 }
 
 TEST(ObservePainter, KnowsThatANarrowerTerminalHasWrappedItsLines) {
   Painter painter{false};
   static_cast<void>(painter.paint(size, {}, {{{"seventeen columns"}}, {{"four"}}}));
-  EXPECT_EQ(painter.paint({.columns = 6, .rows = 10}, {}, {{{"x"}}}), begin + "\x1b[4A\x1b[Jx\r\n" + end);
-  EXPECT_EQ(painter.paint({.columns = 40, .rows = 10}, {}, {{{"x"}}}), begin + "\x1b[1A\x1b[Jx\r\n" + end);
+  EXPECT_EQ(painter.paint({.columns = 6, .rows = 10}, {}, {{{"x"}}}), begin + "\x1b[4A\x1b[K\n\x1b[J\x1b[Ax\r\n" + end);
+  EXPECT_EQ(painter.paint({.columns = 40, .rows = 10}, {}, {{{"x"}}}), begin + "\x1b[1A\x1b[K\n\x1b[J\x1b[Ax\r\n" + end);
+}
+
+// tmux would keep in its history what is erased from the first row on.
+TEST(ObservePainter, ErasesFromTheSecondRowOn) {
+  Painter painter{false};
+  static_cast<void>(painter.paint(size, {}, {{{"one"}}}));
+  EXPECT_EQ(painter.paint(size, {}, {}), begin + "\x1b[1A\x1b[K\n\x1b[J\x1b[A" + end);
+  EXPECT_EQ(painter.paint(size, {{{"stays"}}}, {}), begin + "\x1b[Kstays\r\n" + end);
 }
 
 TEST(ObservePainter, NeverGoesAboveTheTopOfTheTerminal) {
