@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/display.hpp"
+
 namespace reprise::observe {
 namespace {
 
@@ -11,16 +13,27 @@ constexpr std::string_view erase_rest_of_line = "\x1b[K";
 constexpr std::string_view erase_below = "\x1b[J";
 constexpr std::string_view next_line = "\r\n";
 
+// A wide character that does not fit into the last column goes to the next row as a whole, so columns alone do not tell.
+std::size_t rows_of(std::string_view text, std::size_t columns) {
+  std::size_t rows = 1;
+  for (std::string_view row = text::clipped(text, columns); row.size() < text.size() && !row.empty(); ++rows) {
+    text.remove_prefix(row.size());
+    row = text::clipped(text, columns);
+  }
+  return rows;
+}
+
 }  // namespace
 
 Painter::Drawn Painter::drawn(const StyledLine& line) const {
-  return {has_colours_ ? with_escape_codes(line) : without_styles(line), columns_of(line)};
+  const std::string text = without_styles(line);
+  return {has_colours_ ? with_escape_codes(line) : text, text};
 }
 
 std::size_t Painter::rows_above(TerminalSize size) const {
   const std::size_t columns = std::max<std::size_t>(1, size.columns);
   std::size_t rows = 0;
-  for (const Drawn& line : drawn_) rows += std::max<std::size_t>(1, (line.columns + columns - 1) / columns);
+  for (const Drawn& line : drawn_) rows += rows_of(line.text, columns);
   return std::min(rows, size.rows - std::min<std::size_t>(1, size.rows));
 }
 

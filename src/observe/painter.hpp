@@ -32,7 +32,7 @@ class Painter {
  private:
   struct Drawn {
     std::string bytes;
-    std::size_t columns;
+    std::string text;  // the same without colours
   };
   Drawn drawn(const StyledLine& line) const;
   // How many rows the last picture takes now: a terminal that has become narrower has wrapped its lines.

@@ -29,7 +29,14 @@ TEST(ObservePainter, KnowsThatANarrowerTerminalHasWrappedItsLines) {
   Painter painter{false};
   static_cast<void>(painter.paint(size, {}, {{{"seventeen columns"}}, {{"four"}}}));
   EXPECT_EQ(painter.paint({.columns = 6, .rows = 10}, {}, {{{"x"}}}), begin + "\x1b[4A\x1b[K\n\x1b[J\x1b[Ax\r\n" + end);
-  EXPECT_EQ(painter.paint({.columns = 40, .rows = 10}, {}, {{{"x"}}}), begin + "\x1b[1A\x1b[K\n\x1b[J\x1b[Ax\r\n" + end);
+  EXPECT_EQ(painter.paint({.columns = 40, .rows = 10}, {}, {{{"x"}}}),
+            begin + "\x1b[1A\x1b[K\n\x1b[J\x1b[Ax\r\n" + end);
+}
+
+TEST(ObservePainter, KnowsThatWideCharactersAreNotCut) {
+  Painter painter{false};
+  static_cast<void>(painter.paint(size, {}, {{{"日本語日本"}}}));
+  EXPECT_EQ(painter.paint({.columns = 5, .rows = 10}, {}, {{{"x"}}}), begin + "\x1b[3A\x1b[K\n\x1b[J\x1b[Ax\r\n" + end);
 }
 
 // tmux would keep in its history what is erased from the first row on.

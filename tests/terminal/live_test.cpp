@@ -144,20 +144,8 @@ TEST_F(Live, KilledItLeavesATerminalThatWorks) {
   EXPECT_EQ(result.screen.cursor_column(), 0U) << "the prompt stands in a line of its own";
 }
 
-// Every tenth item fails at first, and every hundredth for good.
 TEST_F(Live, AThousandItemsInAWindowThatIsPulledAt) {
-  SessionSettings settings = running(flow(R"(
-name: many
-steps:
-  - id: work
-    for_each: {command: "seq 1 1000"}
-    max_parallel: 4
-    run: |
-      case $REPRISE_ITEM.$REPRISE_ATTEMPT in *77.*) echo "disk full" >&2; exit 75;; *3.1) echo "503 service unavailable, try again later" >&2; exit 75;; esac
-    retry: {policy: standard, max_attempts: 3, initial: 300ms, jitter: full}
-    on_failure: dead_letter
-  - {id: report, needs: work, run: "true"}
-)"));
+  SessionSettings settings = running(REPRISE_MANY);
   settings.actions = {{.when = R"((\d+)/1000)", .at_least = 300, .what = Resize{{60, 15}}},
                       {.when = R"((\d+)/1000)", .at_least = 600, .what = Resize{{140, 40}}}};
   const Session session = run_session(settings);
@@ -167,6 +155,16 @@ steps:
   EXPECT_TRUE(has_line(lines, "^✔ work 990 of 1000 items, 10 failed"));
   EXPECT_EQ(std::ranges::count_if(lines, [](const std::string& line) { return line.starts_with("✔ report"); }), 1);
   EXPECT_EQ(result.screen.width(), 140U);
+}
+
+// Wide characters that do not fit into the last column leave it empty, so that a line takes more rows than its columns say.
+TEST_F(Live, WideWordsInAWindowThatBecomesNarrow) {
+  std::string words;
+  for (int count = 0; count < 25; ++count) words += "世";
+  SessionSettings settings = running(flow("name: wide\nsteps:\n  - {id: fetch, run: \"echo x" + words +
+                                          " >&2; exit 75\", retry: {policy: standard, initial: 1s, jitter: none}}\n"));
+  settings.actions = {{.when = "世.* retry in", .what = Resize{{17, 20}}}};
+  played(run_session(settings), look_of("wide"));
 }
 
 TEST_F(Live, SmallWindows) {

@@ -62,8 +62,7 @@ TEST(Replay, EachBrokenPromiseIsFound) {
       << "it erased a part";
   EXPECT_NE(complaints_of(with(2, frame("\x1b[1A\x1b[K" + display(3)))).find("writes again"), std::string::npos)
       << "flicker";
-  EXPECT_NE(complaints_of(with(2, frame("\x1b[1A== flow xxxxxxxxxxxx\r\n"))).find("last column"),
-            std::string::npos);
+  EXPECT_NE(complaints_of(with(2, frame("\x1b[1A== flow xxxxxxxxxxxx\r\n"))).find("last column"), std::string::npos);
   EXPECT_NE(complaints_of(with(2, frame("\x1b[1A\x1b[2K" + display(3)))).find("more than a frame may"),
             std::string::npos);
   EXPECT_NE(complaints_of(with(2, frame("\x1b[1A\t" + display(3)))).find("not understood"), std::string::npos);
