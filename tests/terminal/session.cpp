@@ -100,7 +100,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 
 [[noreturn]] void become_shell(const SessionSettings& settings, int news, int wishes) {
   for (const int number : {SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU}) std::signal(number, SIG_IGN);
-  if (!settings.prompt.empty()) say("$ " + settings.prompt + "\n");
+  if (!settings.prompt.empty()) say("\x1b[32m$\x1b[0m " + settings.prompt + "\n");
   const pid_t command = ::fork();
   if (command == 0) become_command(settings);
   ::setpgid(command, command);
