@@ -117,11 +117,12 @@ children=()
 expect approval "$(cat approved)" 'deploying v1.4.2, approved by ada'
 
 # Flows of other systems: each fails in the ways its own document tells of, and recovers.
-run_flow wave 'implemented and analyzed'
+run_flow wave 'implemented, explored in parts and analyzed'
 tells wave 'fetch attempt 3/5 failed: exit 75: ConnectionError: temporarily unavailable (transient); retry in 200ms' 'fetch done after 4 attempts' \
   'implement attempt 3/5 failed: exit 1: --- FAIL: TestRound (test_failure); retry in 200ms' 'implement done after 4 attempts' \
   'polish attempt 3/8 failed: exit 1: --- FAIL: TestSum (test_failure); given up: the circuit breaker was open' \
-  'publish attempt 1/5 failed: exit 1: invalid API key (deterministic, auth); given up' 'analyze done after 2 attempts'
+  'publish attempt 1/5 failed: exit 1: invalid API key (deterministic, auth); given up' \
+  'explore attempt 1/3 failed: exit 1: context window exceeded (budget_exhausted)' 'explore trying its fallback' 'analyze done after 2 attempts'
 
 run_flow azolla 'fetched and parsed, the mirror has failed'
 tells azolla 'fetch attempt 2 failed: exit 1: TimeoutError: no answer (transient, timeout); retry in 100ms' 'fetch done after 3 attempts' \
