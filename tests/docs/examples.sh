@@ -94,11 +94,14 @@ for _ in $(seq 600); do
   grep -q http: server && break
   sleep 0.1
 done
-run_flow http_local 'oslo is clear' --set "url=$(head -1 server)"
-tells http_local 'weather attempt 1/5 failed: HTTP 429' 'retry in 1s as the other side asked' 'weather attempt 2/5 failed: HTTP 503' 'weather done after 3 attempts'
-expect http_local "$(reprise why @last weather)" 'It waits 1s before attempt 2: the other side asked for at least that long (retry_after)'
-expect http_local "$(reprise why @last weather)" 'by the rule: http 503'
-expect http_local "$(tr '\n' ' ' <server)" 'GET /weather: 429 Too Many Requests GET /weather: 503 Service Unavailable GET /weather: 200 OK'
+run_flow http_local 'oslo is clear, 12 pages' --set "url=$(head -1 server)"
+tells http_local 'weather attempt 1/5 failed: HTTP 429' 'retry in 1s as the other side asked' 'weather attempt 2/5 failed: HTTP 503' \
+  'weather done after 3 attempts' 'print attempt 1/5 failed: WorkNotCompleted: out of paper' 'print done after 2 attempts'
+why=$(reprise why @last weather)
+expect http_local "$why" 'It is transient, throttled, by the rule: http 429.'
+expect http_local "$why" 'It waits 1s before attempt 2: the other side asked for at least that long (retry_after)'
+expect http_local "$why" 'It is transient, throttled, by the rule: http 503.'
+expect flaky_server "$(tr '\n' ' ' <server)" 'GET /weather: 429 Too Many Requests GET /weather: 503 Service Unavailable GET /weather: 200 OK POST /jobs: 202 Accepted'
 kill "${children[0]}"
 wait "${children[0]}"
 expect flaky_server "exit code $? after SIGTERM" 'exit code 143'
