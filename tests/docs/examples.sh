@@ -101,7 +101,8 @@ why=$(reprise why @last weather)
 expect http_local "$why" 'It is transient, throttled, by the rule: http 429.'
 expect http_local "$why" 'It waits 1s before attempt 2: the other side asked for at least that long (retry_after)'
 expect http_local "$why" 'It is transient, throttled, by the rule: http 503.'
-expect flaky_server "$(tr '\n' ' ' <server)" 'GET /weather: 429 Too Many Requests GET /weather: 503 Service Unavailable GET /weather: 200 OK POST /jobs: 202 Accepted'
+expect flaky_server "$(tr '\n' ' ' <server)" \
+  'GET /weather: 429 Too Many Requests GET /weather: 503 Service Unavailable GET /weather: 200 OK POST /jobs: 202 Accepted'
 kill "${children[0]}"
 wait "${children[0]}"
 expect flaky_server "exit code $? after SIGTERM" 'exit code 143'
