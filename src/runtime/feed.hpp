@@ -46,7 +46,8 @@ class Feeds final : public Observer {
  public:
   std::shared_ptr<Feed> add(Subscription subscription);
   // Somebody has read the past of this run: so what follows can be told with everything that depends on it.
-  void prime(const RunId& run, event::History history, std::uint64_t last_sequence);
+  // False: what was published in the meantime is ahead of that past, by somebody who knew less; read the past again.
+  bool prime(const RunId& run, event::History history, std::uint64_t last_sequence);
   void close();
 
   bool is_watching() noexcept override { return watching_.load(std::memory_order_relaxed); }
@@ -59,7 +60,8 @@ class Feeds final : public Observer {
   std::vector<std::weak_ptr<Feed>> feeds_;
   struct Known {
     event::History history;
-    std::uint64_t next = 1;  // the first event it has not seen
+    std::uint64_t next = 1;    // the first event it has not seen
+    bool is_complete = false;  // it has seen the run from its beginning
   };
   std::map<RunId, Known> histories_;  // of the runs seen since somebody watches
   std::atomic<bool> watching_ = false;
