@@ -35,9 +35,10 @@ void Feed::add(const Event& event) {
   drop_oldest();
 }
 
-void Feed::publish(const Event& event) {
+void Feed::publish(const Event& event, bool is_sure) {
   const std::lock_guard lock{mutex};
   if (subscription.run && is_known(event)) return;
+  if (!is_sure) unsure_until = event.sequence;
   events.push_back(event);
   drop_oldest();
   wake.notify_one();
@@ -79,12 +80,11 @@ void Feeds::close() {
   }
 }
 
-bool Feeds::prime(const RunId& run, event::History history, std::uint64_t last_sequence) {
+void Feeds::prime(const RunId& run, event::History history, std::uint64_t last_sequence) {
   const std::lock_guard lock{mutex_};
   const auto found = histories_.find(run);
-  if (found != histories_.end() && found->second.next > last_sequence + 1) return found->second.is_complete;
+  if (found != histories_.end() && found->second.next > last_sequence + 1) return;
   histories_.insert_or_assign(run, Known{std::move(history), last_sequence + 1, true});
-  return true;
 }
 
 bool Feeds::knows(const RunId& run) {
@@ -122,7 +122,8 @@ void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t ch
     if (record.sequence < new_first) continue;
     for (const auto& weak : feeds_) {
       const auto feed = weak.lock();
-      if (feed != nullptr && (!feed->subscription.run || *feed->subscription.run == run)) feed->publish(event);
+      if (feed != nullptr && (!feed->subscription.run || *feed->subscription.run == run))
+        feed->publish(event, known.is_complete && !was_read);
     }
   }
   if (ended) histories_.erase(found);

@@ -23,9 +23,10 @@ namespace reprise::runtime {
 struct Feed {
   explicit Feed(Subscription wanted) : subscription{std::move(wanted)} {}
 
-  void add(const Event& event);      // of the past, in order; one run only
-  void publish(const Event& event);  // as it becomes durable, also while the past is still being added
-  std::optional<Event> take();       // the next one; the mutex is held
+  void add(const Event& event);  // of the past, in order; one run only
+  // As it becomes durable, also while the past is still being added. `is_sure`: with everything that depends on the past.
+  void publish(const Event& event, bool is_sure = true);
+  std::optional<Event> take();  // the next one; the mutex is held
   void close();
 
   const Subscription subscription;
@@ -33,7 +34,8 @@ struct Feed {
   std::condition_variable wake;
   std::deque<Event> past;
   std::deque<Event> events;
-  std::uint64_t taken = 0;  // one run: the highest sequence that was read or dropped
+  std::uint64_t taken = 0;         // one run: the highest sequence that was read or dropped
+  std::uint64_t unsure_until = 0;  // the last event that was published by somebody who did not know the past
   std::uint64_t dropped = 0;
   bool open = true;
 
@@ -46,8 +48,7 @@ class Feeds final : public Observer {
  public:
   std::shared_ptr<Feed> add(Subscription subscription);
   // Somebody has read the past of this run: so what follows can be told with everything that depends on it.
-  // False: what was published in the meantime is ahead of that past, by somebody who knew less; read the past again.
-  bool prime(const RunId& run, event::History history, std::uint64_t last_sequence);
+  void prime(const RunId& run, event::History history, std::uint64_t last_sequence);
   void close();
 
   bool is_watching() noexcept override { return watching_.load(std::memory_order_relaxed); }

@@ -38,20 +38,27 @@ TEST(RuntimeFeed, ASecondReadingOfThePastFillsInTheRest) {
   EXPECT_EQ(totals(feed), (std::vector<std::uint64_t>{12, 13}));
 }
 
-TEST(RuntimeFeeds, AskForAnotherReadingWhenTheyAreAheadAndKnowLess) {
+TEST(RuntimeFeeds, SayWhichEventsWereToldWithoutThePast) {
   Feeds feeds;
   core::Plan plan;
   plan.steps.resize(1);
   plan.steps[0].name = std::make_shared<const std::string>("a");
   const auto feed = feeds.add({.run = RunId{}});
-  std::string chunk;
-  event::put_chunk_header(chunk, 0);
-  event::put_event(chunk, {.type = EventType::started, .sequence = 4, .time = 1, .attempt = 2}, 0);
-  feeds.published(RunId{}, plan, 4, 4, chunk);
+  const auto publish = [&](std::uint64_t sequence) {
+    std::string chunk;
+    event::put_chunk_header(chunk, 0);
+    event::put_event(chunk, {.type = EventType::started, .sequence = sequence, .time = 1, .attempt = 2}, 0);
+    feeds.published(RunId{}, plan, sequence, sequence, chunk);
+  };
   const auto past = [] { return event::History{RunId{}, {"a"}}; };
-  EXPECT_FALSE(feeds.prime(RunId{}, past(), 3));
-  EXPECT_TRUE(feeds.prime(RunId{}, past(), 4));
-  EXPECT_TRUE(feeds.prime(RunId{}, past(), 3)) << "what it knows is complete now";
+  publish(4);
+  EXPECT_EQ(feed->unsure_until, 4U);
+  feeds.prime(RunId{}, past(), 3);
+  publish(5);
+  EXPECT_EQ(feed->unsure_until, 5U) << "that past was too short";
+  feeds.prime(RunId{}, past(), 5);
+  publish(6);
+  EXPECT_EQ(feed->unsure_until, 5U);
 }
 
 }  // namespace
