@@ -1,8 +1,22 @@
-# cmake -D PROGRAM=… -D EXPECTED=… -P compare_output.cmake: the program must succeed and print exactly the expected text.
-execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE actual RESULT_VARIABLE code)
+# cmake -D PROGRAM=… -D EXPECTED=… -D FOLDER=… -P compare_output.cmake: the program must succeed and print exactly the expected text.
+#
+# It runs in FOLDER, which is empty at first. With DRAWN_WAITS waits at the end of a line are "… ms"; with ANY_ORDER lines are sorted.
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER})
+execute_process(COMMAND ${PROGRAM} WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE actual RESULT_VARIABLE code)
 file(READ ${EXPECTED} expected)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ended with ${code}:\n${actual}")
+endif()
+if(DRAWN_WAITS)
+  string(REGEX REPLACE "[0-9]+ ms\n" "… ms\n" actual "${actual}")
+endif()
+if(ANY_ORDER)
+  string(REPLACE "\n" ";" lines "${actual}")
+  list(SORT lines)
+  list(REMOVE_ITEM lines "")
+  list(JOIN lines "\n" actual)
+  string(APPEND actual "\n")
 endif()
 if(NOT actual STREQUAL expected)
   message(FATAL_ERROR "expected:\n${expected}\nactual:\n${actual}")

@@ -1,4 +1,4 @@
-// A call that fails in three different ways and recovers, told as it happens. This is what `make run` shows.
+// A call that fails in three different ways and recovers, told as it happens: retry() with an observer.
 #include <cstdio>
 #include <expected>
 #include <string>

@@ -399,12 +399,16 @@ std::expected<Engine::State::Past, Error> Engine::State::past_of(const RunId& ru
 
 Events Engine::subscribe(Subscription subscription) {
   std::shared_ptr<runtime::Feed> feed = state_->feeds.add(std::move(subscription));
-  if (feed->subscription.run) {
-    if (auto past = state_->past_of(*feed->subscription.run)) {
-      for (const Event& event : past->events) feed->add(event);
-      const std::uint64_t last = past->events.empty() ? 0 : past->events.back().sequence;
-      state_->feeds.prime(*feed->subscription.run, std::move(past->history), last);
-    }
+  constexpr int readings_max = 5;  // a run that is too quick for that is told without what depends on its past
+  bool is_sure = !feed->subscription.run;
+  for (int reading = 0; !is_sure && reading < readings_max; ++reading) {
+    auto past = state_->past_of(*feed->subscription.run);
+    if (!past) break;
+    for (const Event& event : past->events) feed->add(event);
+    const std::uint64_t last = past->events.empty() ? 0 : past->events.back().sequence;
+    state_->feeds.prime(*feed->subscription.run, std::move(past->history), last);
+    const std::lock_guard lock{feed->mutex};
+    is_sure = feed->unsure_until <= last;
   }
   return Events{std::move(feed)};
 }

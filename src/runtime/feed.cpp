@@ -24,14 +24,21 @@ bool Feed::is_known(const Event& event) const {
 
 void Feed::add(const Event& event) {
   const std::lock_guard lock{mutex};
-  if (is_known(event) || (!events.empty() && event.sequence >= events.front().sequence)) return;
+  if (is_known(event)) return;
+  if (!events.empty() && event.sequence >= events.front().sequence) {
+    // Published meanwhile, perhaps by somebody who joined in the middle: the past knows more about it.
+    const std::uint64_t index = event.sequence - events.front().sequence;
+    if (index < events.size() && events[index].sequence == event.sequence) events[index] = event;
+    return;
+  }
   past.push_back(event);
   drop_oldest();
 }
 
-void Feed::publish(const Event& event) {
+void Feed::publish(const Event& event, bool is_sure) {
   const std::lock_guard lock{mutex};
   if (subscription.run && is_known(event)) return;
+  if (!is_sure) unsure_until = event.sequence;
   events.push_back(event);
   drop_oldest();
   wake.notify_one();
@@ -77,7 +84,7 @@ void Feeds::prime(const RunId& run, event::History history, std::uint64_t last_s
   const std::lock_guard lock{mutex_};
   const auto found = histories_.find(run);
   if (found != histories_.end() && found->second.next > last_sequence + 1) return;
-  histories_.insert_or_assign(run, Known{std::move(history), last_sequence + 1});
+  histories_.insert_or_assign(run, Known{std::move(history), last_sequence + 1, true});
 }
 
 bool Feeds::knows(const RunId& run) {
@@ -99,7 +106,7 @@ void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t ch
   bool is_new = found == histories_.end();
   if (is_new) {
     if (histories_.size() >= histories_max) histories_.clear();
-    found = histories_.emplace(run, Known{event::History{run, step_names(plan)}}).first;
+    found = histories_.emplace(run, Known{event::History{run, step_names(plan)}, 1, chunk_first == 1}).first;
   }
   event::ChunkReader reader{chunk, chunk_first};
   event::Record record;
@@ -115,7 +122,8 @@ void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t ch
     if (record.sequence < new_first) continue;
     for (const auto& weak : feeds_) {
       const auto feed = weak.lock();
-      if (feed != nullptr && (!feed->subscription.run || *feed->subscription.run == run)) feed->publish(event);
+      if (feed != nullptr && (!feed->subscription.run || *feed->subscription.run == run))
+        feed->publish(event, known.is_complete && !was_read);
     }
   }
   if (ended) histories_.erase(found);

@@ -23,9 +23,10 @@ namespace reprise::runtime {
 struct Feed {
   explicit Feed(Subscription wanted) : subscription{std::move(wanted)} {}
 
-  void add(const Event& event);      // of the past, in order; one run only
-  void publish(const Event& event);  // as it becomes durable, also while the past is still being added
-  std::optional<Event> take();       // the next one; the mutex is held
+  void add(const Event& event);  // of the past, in order; one run only
+  // As it becomes durable, also while the past is still being added. `is_sure`: with everything that depends on the past.
+  void publish(const Event& event, bool is_sure = true);
+  std::optional<Event> take();  // the next one; the mutex is held
   void close();
 
   const Subscription subscription;
@@ -33,7 +34,8 @@ struct Feed {
   std::condition_variable wake;
   std::deque<Event> past;
   std::deque<Event> events;
-  std::uint64_t taken = 0;  // one run: the highest sequence that was read or dropped
+  std::uint64_t taken = 0;         // one run: the highest sequence that was read or dropped
+  std::uint64_t unsure_until = 0;  // the last event that was published by somebody who did not know the past
   std::uint64_t dropped = 0;
   bool open = true;
 
@@ -59,7 +61,8 @@ class Feeds final : public Observer {
   std::vector<std::weak_ptr<Feed>> feeds_;
   struct Known {
     event::History history;
-    std::uint64_t next = 1;  // the first event it has not seen
+    std::uint64_t next = 1;    // the first event it has not seen
+    bool is_complete = false;  // it has seen the run from its beginning
   };
   std::map<RunId, Known> histories_;  // of the runs seen since somebody watches
   std::atomic<bool> watching_ = false;

@@ -68,7 +68,7 @@ check_cpp() {  # place, file
   fail "$1: this C++ stands in no example"
 }
 
-for document in "$source_dir"/README.md "$source_dir"/CONTRIBUTING.md "$source_dir"/docs/*.md "$source_dir"/docs/*/*.md; do
+for document in "$source_dir"/README.md "$source_dir"/CONTRIBUTING.md "$source_dir"/examples/README.md "$source_dir"/docs/*.md "$source_dir"/docs/*/*.md; do
   name=${document#"$source_dir"/}
   number=0 kind="" block="$work/block"
   while IFS= read -r line; do

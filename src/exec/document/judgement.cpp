@@ -140,7 +140,8 @@ Judged Judge::process(ProcessEnd&& end) const {
   const std::string_view line = last_line(err);
   const std::string_view type = error_type_in(line);
   failure.type = type.empty() ? (end.signal != 0 ? "SignalError" : "ExitError") : std::string{type};
-  const std::string said = on_one_line(err.size() <= message_max ? std::string_view{err} : line);
+  std::string said = on_one_line(err.size() <= message_max ? std::string_view{err} : line);
+  if (said.empty() && !step.needs_verdict) said = on_one_line(last_line(output));  // test runners tell it there
   if (end.signal != 0) {
     failure.signal = end.signal;
     failure.message = std::string{signal_name(end.signal)};

@@ -1,0 +1,111 @@
+#include "event/event_schema.hpp"
+
+#include <cstdint>
+
+#include <reprise/event.hpp>
+
+namespace reprise::event {
+namespace {
+
+constexpr const char* beginning = R"json({
+  "$schema": "http://json-schema.org/draft-07/schema#",
+  "title": "An event of a run of Reprise",
+  "description": "One object a line. Fields are added over time and never renamed: ignore those you do not know.",
+  "type": "object",
+  "required": ["type", "sequence", "time", "run"],
+  "properties": {
+    "type": {"description": "What happened. More may come: ignore those you do not know.", "type": "string", "examples": [)json";
+
+constexpr const char* rest = R"json(]},
+    "type_number": {"description": "Of a type that a newer version wrote; its `type` is unknown.", "$ref": "#/definitions/count"},
+    "sequence": {"description": "1, 2, 3 … within its run, without gaps.", "type": "integer", "minimum": 1},
+    "time": {"$ref": "#/definitions/time"},
+    "run": {"type": "string", "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
+    "step": {"description": "Absent when the event concerns the whole run.", "type": "string"},
+    "item": {"description": "Which of the step's items, from 0.", "$ref": "#/definitions/count"},
+    "attempt": {"description": "From 1; absent when the event concerns none.", "type": "integer", "minimum": 1},
+    "key": {"type": "string"},
+    "due_at": {"$ref": "#/definitions/time"},
+    "input": {"type": "string"},
+    "input_hash": {"$ref": "#/definitions/hash"},
+    "input_size": {"$ref": "#/definitions/count"},
+    "items": {"$ref": "#/definitions/count"},
+    "is_retry": {"type": "boolean"},
+    "original_error": {"description": "The failure that made this attempt a retry.", "$ref": "#/definitions/error"},
+    "retry_delay_ms": {"$ref": "#/definitions/duration"},
+    "output": {"type": "string"},
+    "output_hash": {"$ref": "#/definitions/hash"},
+    "output_size": {"$ref": "#/definitions/count"},
+    "total_attempts": {"$ref": "#/definitions/count"},
+    "total_elapsed_ms": {"$ref": "#/definitions/duration"},
+    "will_retry": {"type": "boolean"},
+    "phase": {"enum": ["precondition"]},
+    "lost": {"description": "The engine died during the attempt.", "enum": [true]},
+    "error": {"$ref": "#/definitions/error"},
+    "rule": {"description": "The entry of never_on or only_on that decided, from 0.", "$ref": "#/definitions/count"},
+    "reason": {"description": "failed: why there is no further attempt. retrying: the class of the failure.", "type": "string"},
+    "stop_reason": {"$ref": "#/definitions/stop_reason"},
+    "next_attempt": {"type": "integer", "minimum": 1},
+    "delay_ms": {"$ref": "#/definitions/duration"},
+    "nominal_ms": {"$ref": "#/definitions/duration"},
+    "min_ms": {"$ref": "#/definitions/duration"},
+    "max_ms": {"$ref": "#/definitions/duration"},
+    "floored": {"description": "Retry-After lifted the wait.", "enum": [true]},
+    "text": {"type": "string"},
+    "why": {"type": "string"},
+    "name": {"type": "string"},
+    "by": {"enum": ["fallback", "on_failure"]},
+    "only_step": {"type": "string"},
+    "status": {"enum": ["running", "paused", "succeeded", "failed", "canceled"]}
+  },
+  "allOf": [
+    {"if": {"properties": {"type": {"const": "prepared"}}}, "then": {"required": ["step", "items"]}},
+    {"if": {"properties": {"type": {"const": "started"}}}, "then": {"required": ["step", "item", "attempt", "is_retry"]}},
+    {"if": {"properties": {"type": {"const": "completed"}}}, "then": {"required": ["step", "item", "total_attempts", "total_elapsed_ms"]}},
+    {"if": {"properties": {"type": {"const": "failed"}}}, "then": {"required": ["step", "item", "will_retry", "error"]}},
+    {"if": {"properties": {"type": {"const": "failed"}, "will_retry": {"const": false}}},
+     "then": {"required": ["reason", "total_attempts", "total_elapsed_ms"]}},
+    {"if": {"properties": {"type": {"const": "retrying"}}},
+     "then": {"required": ["step", "item", "next_attempt", "delay_ms", "due_at", "nominal_ms", "min_ms", "max_ms"]}},
+    {"if": {"properties": {"type": {"const": "signaled"}}}, "then": {"required": ["name"]}},
+    {"if": {"properties": {"type": {"const": "ended"}}}, "then": {"required": ["status", "total_elapsed_ms"]}}
+  ],
+  "definitions": {
+    "count": {"type": "integer", "minimum": 0},
+    "duration": {"description": "Milliseconds; a fraction is kept as decimals.", "type": "number", "minimum": 0},
+    "time": {"description": "RFC 3339, UTC.", "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.]([0-9]{3}){1,3})?Z$"},
+    "hash": {"description": "SHA-256 of a payload over 4 KiB.", "type": "string", "pattern": "^[0-9a-f]{64}$"},
+    "stop_reason": {"enum": ["canceled", "permanent", "not_listed", "no_verdict", "circuit_open", "attempts", "deadline", "budget", "max_visits"]},
+    "error": {
+      "description": "What is not known is left out.",
+      "type": "object",
+      "properties": {
+        "type": {"type": "string"},
+        "message": {"type": "string"},
+        "class": {"enum": ["transient", "deterministic", "budget_exhausted", "contract_failure", "test_failure", "canceled"]},
+        "kind": {"enum": ["timeout", "throttled", "stalled", "worker_lost", "crashed", "not_found", "auth", "invalid_input"]},
+        "exit_code": {"type": "integer"},
+        "http_status": {"type": "integer"},
+        "signal": {"type": ["string", "integer"]},
+        "retry_after_ms": {"$ref": "#/definitions/duration"},
+        "permanent": {"type": "boolean"},
+        "details": {"type": "string"}
+      }
+    }
+  }
+}
+)json";
+
+}  // namespace
+
+std::string event_schema() {
+  std::string names;
+  for (std::uint8_t number = 1;; ++number) {
+    const std::string_view name = name_of(static_cast<EventType>(number));
+    if (!event_type_named(name)) break;
+    names += (names.empty() ? "\"" : ", \"") + std::string{name} + "\"";
+  }
+  return beginning + names + rest;
+}
+
+}  // namespace reprise::event
