@@ -97,8 +97,8 @@ int main(int argc, char** argv) {
   std::cout << std::fixed << std::setprecision(1);
   if (argc > 1 && std::string_view{argv[1]} == "--svg") {
     std::cout
-        << R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 400" font-family="sans-serif" font-size="13">)"
-        << "\n<rect width=\"720\" height=\"400\" fill=\"#fff\"/>\n";
+        << R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 400" font-family="sans-serif" font-size="13">)"
+        << "\n<rect width=\"740\" height=\"400\" fill=\"#fff\"/>\n";
     int top = 10;
     for (const auto& [name, jitter] : kinds) {
       draw_row(name, live(policy_with(jitter)), top);
