@@ -146,6 +146,7 @@ void add_run_commands(CLI::App& app, RunAppOptions& options, const LookOptions& 
   CLI::App& dropped =
       add_operation(dead_letters, "drop", "Lets one go", options.drop_letter, dead_letters_drop, chosen);
   add_place(dropped, options.drop_letter.text, Presence::required);
+  dropped.footer("  reprise dead-letters drop @last 'fetch[57]'");
   add_validate(app, options.validate, chosen);
   CLI::App* const story = app.get_subcommand("replay");
   story->add_flag("--validate", options.validate_replay, "runs it again, in memory, and reports every difference");
