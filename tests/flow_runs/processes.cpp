@@ -8,8 +8,8 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <iterator>
+#include <sstream>
 
 namespace reprise::testing_support {
 namespace {
