@@ -58,8 +58,8 @@ int explain_nothing(Looked& looked, const std::optional<FoundPlace>& place, cons
   const std::string what = options.of.place.empty() ? "this run" : options.of.place;
   if (attempts == 0) return show_error({ErrorCode::not_found, fmt::format("{} has had no attempt yet", what)});
   if (options.attempt && *options.attempt > attempts) {
-    return show_error({ErrorCode::not_found, fmt::format("{} has had no attempt {}: it has had {}", what, *options.attempt,
-                                                         observe::counted(attempts, "attempt"))});
+    return show_error({ErrorCode::not_found, fmt::format("{} has had no attempt {}: it has had {}", what,
+                                                         *options.attempt, observe::counted(attempts, "attempt"))});
   }
   print_error(options.attempt ? fmt::format("attempt {} of {} wrote nothing\n", *options.attempt, what)
                               : fmt::format("the attempts of {} wrote nothing\n", what));

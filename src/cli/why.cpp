@@ -23,17 +23,18 @@ namespace {
 using observe::Explanation;
 using observe::Judgement;
 
-// After a change of what was written: how to begin anew.
-void add_new_run(const Looked& looked, Explanation& item) {
-  if (item.remedies.empty() || !looked.view.plan->is_document) return;
+// After a change of what was written: how to begin anew. Empty when nobody can say.
+std::string new_run_of(const Looked& looked) {
+  if (!looked.view.plan->is_document) return "";
   const auto input = exec::decode_run_input(looked.view.input);
   const bool has_file = input && !input->is_exec() && !input->file.starts_with('<');
-  if (has_file)
-    item.remedies.back() += fmt::format("; then begin a new run: reprise run {}", shell_quoted(input->file));
+  return has_file ? fmt::format("; then begin a new run: reprise run {}", shell_quoted(input->file)) : "";
 }
 
 // The commands to copy, for one item or for all of its step that failed.
-void add_commands(const PlaceOptions& options, const Looked& looked, Explanation& item, bool for_all = false) {
+void add_commands(const PlaceOptions& options, const Looked& looked, const std::string& new_run, Explanation& item,
+                  bool for_all = false) {
+  if (!item.remedies.empty()) item.remedies.back() += new_run;
   const runtime::StepView& step = looked.view.steps[item.step];
   const std::string& store = options.run.store;
   const bool was_stopped = item.state == observe::WorkState::canceled || item.state == observe::WorkState::waiting;
@@ -192,8 +193,7 @@ void print_in_common(const PlaceOptions& options, const Looked& looked, const st
   std::vector<std::string> remedies;
   for (const Explanation* const item : items) {
     Explanation alike = *item;
-    add_new_run(looked, alike);
-    add_commands(options, looked, alike, true);
+    add_commands(options, looked, new_run_of(looked), alike, true);
     for (std::string& remedy : alike.remedies) {
       if (std::ranges::find(remedies, remedy) == remedies.end()) remedies.push_back(std::move(remedy));
     }
@@ -213,8 +213,7 @@ void print_items(const PlaceOptions& options, const Looked& looked, const std::v
     const std::vector<const Explanation*>& alike = of_step.at(item.step);
     const bool is_alone = alike.size() == 1;
     if (is_alone) {
-      add_new_run(looked, item);
-      add_commands(options, looked, item);
+      add_commands(options, looked, new_run_of(looked), item);
     } else {
       item.remedies.clear();
     }
@@ -255,10 +254,8 @@ int why(const PlaceOptions& options) {
   if (!read) return show_error(read.error());
   std::vector<Explanation> items = explainer.explanations();
   if (options.run.json) {
-    for (Explanation& item : items) {
-      add_new_run(*looked, item);
-      add_commands(options, *looked, item);
-    }
+    const std::string new_run = new_run_of(*looked);
+    for (Explanation& item : items) add_commands(options, *looked, new_run, item);
     print_document(*looked, explainer.about_the_run(), items);
     return exit_done;
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "observe/why_remedies.hpp"
 #include "observe/why_words.hpp"
 #include "observe/words.hpp"
 #include "text/duration.hpp"
@@ -85,6 +86,19 @@ void Explainer::reopen(const Event& event) {
   }
 }
 
+void Explainer::go_back(const Event& event, std::uint32_t step) {
+  about_the_run_.push_back("The run went back to " + text::safe_to_show(event.step) + " at " + moment(event.time) +
+                           ", as on_failure says.");
+  for (auto& [place, item] : items_) {
+    const core::StepPlan& plan = plan_->steps[place.first];
+    const bool is_meant = plan.on_failure == OnFailure::revisit && plan.revisit == step;
+    if (item.state != WorkState::failed || !is_meant) continue;
+    item.judgements.back().went_back = event.step;
+    item.state = WorkState::waiting;
+    item.ending.clear();
+  }
+}
+
 void Explainer::add_of_run(const Event& event) {
   const std::string at = " at " + moment(event.time);
   switch (event.type) {
@@ -113,7 +127,8 @@ void Explainer::add_of_run(const Event& event) {
                                " was tried again, because somebody asked" + at + ".");
       return;
     case EventType::ended:
-      if (event.reason == StopReason::max_visits)
+      was_visited_enough_ = event.reason == StopReason::max_visits;
+      if (was_visited_enough_)
         about_the_run_.push_back("The run ended" + at + " because a step was visited as often as max_visits allows.");
       return;
     default:
@@ -127,7 +142,7 @@ void Explainer::add_failed(const Event& event, std::uint32_t step) {
   Judgement judgement{.failed = event};
   if (!item.judgements.empty()) {
     const Judgement& before = item.judgements.back();
-    const bool begins_anew = before.asked_again.has_value();
+    const bool begins_anew = before.asked_again.has_value() || !before.went_back.empty();
     judgement.way = begins_anew ? "" : before.next_way;
     judgement.waited_before =
         begins_anew ? Duration{0} : before.waited_before + (before.retrying ? before.retrying->delay : Duration{0});
@@ -183,10 +198,7 @@ void Explainer::add_later(const Event& event, Explanation& item) const {
 void Explainer::add(const Event& event) {
   const auto step = step_numbers_.find(event.step);
   if (step == step_numbers_.end()) return add_of_run(event);
-  if (event.type == EventType::revisited) {
-    about_the_run_.push_back("The run went back to " + text::safe_to_show(event.step) + " at " + moment(event.time) +
-                             ", as on_failure of a later step says.");
-  }
+  if (event.type == EventType::revisited) go_back(event, step->second);
   if (wanted_ && (wanted_->step != step->second || wanted_->item.value_or(event.item) != event.item)) return;
   if (event.type == EventType::failed) return add_failed(event, step->second);
   const auto found = items_.find({step->second, event.item});
@@ -197,7 +209,7 @@ std::vector<Explanation> Explainer::explanations() const {
   std::vector<Explanation> all;
   for (const auto& [place, item] : items_) {
     Explanation& told = all.emplace_back(item);
-    const JudgementContext context{*plan_, plan_->steps[item.step], source_, cancel_reason_};
+    const JudgementContext context{*plan_, plan_->steps[item.step], source_, cancel_reason_, was_visited_enough_};
     const Judgement* before = nullptr;
     for (Judgement& judgement : told.judgements) {
       judgement.sentences = sentences_of(context, judgement, before);

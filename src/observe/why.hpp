@@ -4,7 +4,7 @@
 //   for (const Event& event : events) explainer.add(event);
 //   for (const Explanation& item : explainer.explanations()) …
 //
-// Only work that failed at least once is kept. why_words.hpp has the sentences, why_text.hpp the layout. Thread safety: one thread at a time.
+// Only work that failed at least once is kept. why_words.hpp has the sentences, why_remedies.hpp what would change them, why_text.hpp the layout. Thread safety: one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,7 @@ struct Judgement {
   std::string next_way = {};                 // what is tried next instead
   Duration waited_before{0};                 // all waits before this attempt
   std::optional<WallTime> asked_again = {};  // when somebody wanted it tried once more, though it was given up
+  std::string went_back = {};                // the step the run went back to after it, to come here again
   std::vector<std::string> sentences = {};   // what failed, its class, the limit or rule that applied, the wait
 };
 
@@ -70,6 +71,7 @@ class Explainer {
   void add_failed(const Event& event, std::uint32_t step);
   void add_later(const Event& event, Explanation& item) const;
   void reopen(const Event& event);
+  void go_back(const Event& event, std::uint32_t step);
 
   std::shared_ptr<const core::Plan> plan_;
   std::optional<WantedWork> wanted_;
@@ -78,6 +80,7 @@ class Explainer {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Explanation> items_;
   std::vector<std::string> about_the_run_;
   StopReason cancel_reason_ = StopReason::none;  // why the run was stopped, if it was
+  bool was_visited_enough_ = false;              // the run ended because of max_visits
 };
 
 // "the step's own", "built in" …

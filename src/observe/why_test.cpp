@@ -384,6 +384,30 @@ TEST(ObserveWhy, SomebodyAskedForMore) {
             "  Attempt 1 succeeded, 2s after the first one began.\n");
 }
 
+TEST(ObserveWhy, GoingBackAsOftenAsItMay) {
+  core::StepPlan step = step_named("check", {.max_attempts = 1});
+  step.on_failure = OnFailure::revisit;
+  step.max_visits = 2;
+  Story story{step};
+  story.gave_up(1, exit_7, StopReason::attempts).tell({.type = EventType::revisited});
+  story.gave_up(1, exit_7, StopReason::attempts);
+  story.tell({.type = EventType::ended, .reason = StopReason::max_visits, .status = RunStatus::failed}, true);
+  EXPECT_EQ(story.told(),
+            "The run went back to check at 2026-11-15T10:00:01.250Z, as on_failure says.\n"
+            "The run ended at 2026-11-15T10:00:03.250Z because a step was visited as often as max_visits allows.\n"
+            "check: failed\n"
+            "  Attempt 1 failed at 2026-11-15T10:00:00.250Z: exit 7: ExitError: boom.\n"
+            "    It is transient, by the rule: exit 7.\n"
+            "    Given up (attempts): that was attempt 1 of max_attempts 1.\n"
+            "    The run went back to check, to come here again.\n"
+            "  Attempt 1 failed at 2026-11-15T10:00:02.250Z in the same way.\n"
+            "    Given up (attempts): that was attempt 1 of max_attempts 1.\n"
+            "  It failed for good after 1 attempt.\n"
+            "  For another outcome:\n"
+            "    - allow more attempts: max_attempts: 2 or more, under retry of step check\n"
+            "    - let it come here more often: max_visits: 3 or more, in step check or under runtime\n");
+}
+
 TEST(ObserveWhy, APreconditionAndASignal) {
   Story required{step_named("a", {})};
   required.tell({.type = EventType::failed, .precondition = true, .failure = exit_7, .reason = StopReason::permanent});

@@ -1,4 +1,4 @@
-// The sentences of why: one failed attempt, what was decided about it, and what would have to be written for another decision.
+// The sentences of why: one failed attempt, what was decided about it, and what came next.
 //
 // Thread safety: functions of their arguments.
 #pragma once
@@ -15,6 +15,7 @@ struct JudgementContext {
   const core::StepPlan& step;
   WorkSource source;
   StopReason cancel_reason;  // why the run was stopped; none = it was not
+  bool was_visited_enough;   // max_visits ended the run
 };
 
 // What failed, its class and by which rule, what was decided with its numbers, what came next. `before` is the attempt before it, if that
@@ -22,13 +23,19 @@ struct JudgementContext {
 std::vector<std::string> sentences_of(const JudgementContext& context, const Judgement& judgement,
                                       const Judgement* before);
 
-// What would have made the last decision another one: which key with which value, and where it stands.
-std::vector<std::string> remedies_of(const JudgementContext& context, const Judgement& judgement);
-
 // 2026-11-15T10:00:03.123Z: nobody needs more digits in a sentence.
 std::string moment(WallTime time);
 
 // its fallback, its on_failure command
 std::string way_words(std::string_view way);
+
+// ---- pieces of sentences ----
+
+Failure failure_of(const Judgement& judgement);
+std::string time_words(Duration duration);
+// An entry of only_on or never_on as it was written.
+std::string rule_text(const std::optional<FailureRules>& rules, std::int32_t index);
+// Which rule gave the failure its class, where the executor noted it; else empty.
+std::string noted_rule(const Failure& failure);
 
 }  // namespace reprise::observe
