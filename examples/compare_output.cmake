@@ -1,9 +1,9 @@
-# cmake -D PROGRAM=… -D EXPECTED=… -D FOLDER=… -P compare_output.cmake: the program must succeed and print exactly the expected text.
+# cmake -D PROGRAM=… [-D ARGUMENT=…] -D EXPECTED=… -D FOLDER=… -P compare_output.cmake: the program must succeed and print exactly the expected text.
 #
 # It runs in FOLDER, which is empty at first. With DRAWN_WAITS waits at the end of a line are "… ms"; with ANY_ORDER lines are sorted.
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
-execute_process(COMMAND ${PROGRAM} WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE actual RESULT_VARIABLE code)
+execute_process(COMMAND ${PROGRAM} ${ARGUMENT} WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE actual RESULT_VARIABLE code)
 file(READ ${EXPECTED} expected)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ended with ${code}:\n${actual}")

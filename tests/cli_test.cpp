@@ -30,9 +30,18 @@ bool has_place(const std::string& text) {
   return std::regex_search(text, std::regex{"(^|\n)[^\n]+:[0-9]+:[0-9]+: error: "});
 }
 
-const std::vector<std::vector<std::string>> commands{
-    {},           {"policy"}, {"policy", "check"}, {"policy", "show"}, {"policy", "schedule"}, {"policy", "decide"},
-    {"classify"}, {"schema"}, {"completion"}};
+const std::vector<std::vector<std::string>> commands{{},
+                                                     {"policy"},
+                                                     {"policy", "check"},
+                                                     {"policy", "show"},
+                                                     {"policy", "schedule"},
+                                                     {"policy", "decide"},
+                                                     {"classify"},
+                                                     {"schema"},
+                                                     {"completion"},
+                                                     {"man"},
+                                                     {"version"},
+                                                     {"dead-letters"}};
 
 std::vector<std::string> with(std::vector<std::string> words, std::initializer_list<std::string> more) {
   words.insert(words.end(), more);
@@ -66,7 +75,20 @@ TEST(Help, lists_the_commands_and_the_choices) {
             std::string::npos);
 }
 
+TEST(Help, begins_with_commands_by_group_and_ends_with_what_to_try) {
+  const std::string top = run({"--help"}).out;
+  std::size_t at = 0;
+  for (const char* part :
+       {"Usage: reprise [OPTIONS] COMMAND\n", "\nRun:\n  run ", "\nLook:\n  runs ", "\nWrite:\n  validate ",
+        "\nOther:\n", "\nOptions:\n", "\nDocuments: ", "\nTry these first:\n  reprise exec "}) {
+    const std::size_t next = top.find(part, at);
+    ASSERT_NE(next, std::string::npos) << part << " in\n" << top;
+    at = next;
+  }
+}
+
 TEST(Help, the_version_is_one_line) {
+  EXPECT_EQ(run({"version"}).out, run({"--version"}).out);
   const Outcome outcome = run({"--version"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_TRUE(std::regex_match(outcome.out, std::regex{"reprise [0-9]+\\.[0-9]+\\.[0-9]+\n"})) << outcome.out;
@@ -526,6 +548,52 @@ TEST(BadInput, no_dialect_is_crashed_by_it) {
       EXPECT_TRUE(has_place(outcome.err)) << dialect << ": " << text << ": " << outcome.err;
     }
   }
+}
+
+// ---- manual pages ----
+
+TEST(Man, prints_the_page_of_a_command) {
+  const Outcome page = run({"man", "dead-letters", "list"});
+  EXPECT_EQ(page.exit_code, 0);
+  EXPECT_EQ(page.err, "");
+  EXPECT_TRUE(page.out.starts_with(".TH REPRISE\\-DEAD\\-LETTERS\\-LIST 1 ")) << page.out;
+  EXPECT_TRUE(run({"man"}).out.starts_with(".TH REPRISE 1 "));
+}
+
+TEST(Man, mistakes_are_bad_usage) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.write("file", "");
+  const std::pair<std::vector<std::string>, const char*> mistakes[] = {
+      {{"man", "rnu"}, "did you mean run?"},
+      {{"man", "run", "more"}, "reprise run has no command more"},
+      {{"man", "run", "--all", directory.path()}, "not both"},
+      {{"man", "--all", file}, "cannot"},
+      {{"man", "--all", file + "/below"}, "cannot make"},
+  };
+  for (const auto& [arguments, words] : mistakes) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << words;
+    EXPECT_EQ(outcome.out, "") << words;
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << words << ": " << outcome.err;
+  }
+}
+
+TEST(Man, all_pages_are_clean_roff) {
+  const TemporaryDirectory directory;
+  const std::string folder = directory.path() + "/man1";
+  ASSERT_EQ(run({"man", "--all", folder}).exit_code, 0);
+  const Outcome list = run_program({"ls", folder});
+  for (const char* page :
+       {"reprise.1\n", "reprise-run.1\n", "reprise-policy-check.1\n", "reprise-dead-letters-drop.1\n"})
+    EXPECT_NE(list.out.find(page), std::string::npos) << page;
+  const Outcome checked = run_program({"sh", "-c", "mandoc -T lint -W style " + folder + "/*.1"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+  EXPECT_EQ(checked.out + checked.err, "");
+  const Outcome shown = run_program({"sh", "-c", "mandoc -T ascii " + folder + "/reprise-exec.1 | sed 's/.\b//g'"});
+  for (const char* words :
+       {"       reprise exec --max-attempts 5 --backoff exponential:1s..30s -- ./upload.sh\n",
+        "       --only-on LIST\n", "       REPRISE_IDEMPOTENCY_KEY\n", "       125    Bad usage.\n"})
+    EXPECT_NE(shown.out.find(words), std::string::npos) << words << " in\n" << shown.out;
 }
 
 // ---- completion ----

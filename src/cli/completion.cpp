@@ -1,5 +1,6 @@
-// Completion scripts, made from the tree of commands so that they cannot disagree with it.
-#include "cli/app.hpp"
+#include "cli/completion.hpp"
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -13,11 +14,16 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 std::string first_words(const CommandShape& command) {
-  std::vector<std::string> words = command.positional_choices;
+  std::vector<std::string> words;
+  if (!command.arguments.empty()) words = command.arguments.front().choices;
   for (const CommandShape& child : command.commands) words.push_back(child.name);
   for (const CommandShape::Option& option : command.options)
     words.insert(words.end(), option.names.begin(), option.names.end());
   return joined(words);
+}
+
+bool takes_file(const CommandShape& command) {
+  return std::ranges::any_of(command.arguments, [](const auto& argument) { return argument.name == "FILE"; });
 }
 
 template <class Use>
@@ -39,7 +45,7 @@ std::string bash_script(const CommandShape& root) {
       }
     }
     words += fmt::format("    \"{}\") COMPREPLY=($(compgen -W \"{}\"{} -- \"$current\")) ;;\n", path,
-                         first_words(command), command.takes_file ? " -f" : "");
+                         first_words(command), takes_file(command) ? " -f" : "");
   });
   return fmt::format(R"(# bash completion for reprise
 _reprise() {{
@@ -69,7 +75,7 @@ std::string zsh_script(const CommandShape& root) {
   return "#compdef reprise\nautoload -U +X bashcompinit && bashcompinit\n" + bash_script(root);
 }
 
-std::string quoted(const std::string& text) {
+std::string fish_quoted(const std::string& text) {
   std::string safe;
   for (const char c : text) safe += c == '\'' ? std::string{"\\'"} : std::string{c};
   return "'" + safe + "'";
@@ -91,20 +97,22 @@ std::string fish_script(const CommandShape& root) {
       condition += "; and not __fish_seen_subcommand_from " + joined(children);
     }
     for (const CommandShape& child : command.commands) {
-      script += fmt::format("complete -c reprise -n {} -a {} -d {}\n", quoted(condition), child.name,
-                            quoted(child.description));
+      script += fmt::format("complete -c reprise -n {} -a {} -d {}\n", fish_quoted(condition), child.name,
+                            fish_quoted(child.description));
     }
-    for (const std::string& word : command.positional_choices)
-      script += fmt::format("complete -c reprise -n {} -a {}\n", quoted(condition), word);
+    for (const CommandShape::Argument& argument : command.arguments) {
+      for (const std::string& word : argument.choices)
+        script += fmt::format("complete -c reprise -n {} -a {}\n", fish_quoted(condition), word);
+    }
     for (const CommandShape::Option& option : command.options) {
       std::string flags;
       for (const std::string& name : option.names)
         flags += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-      const std::string values = option.choices.empty() ? "" : " -a " + quoted(joined(option.choices));
-      script += fmt::format("complete -c reprise -n {}{}{}{} -d {}\n", quoted(condition), flags,
-                            option.takes_value ? " -r" : "", values, quoted(option.description));
+      const std::string values = option.choices.empty() ? "" : " -a " + fish_quoted(joined(option.choices));
+      script += fmt::format("complete -c reprise -n {}{}{}{} -d {}\n", fish_quoted(condition), flags,
+                            option.takes_value ? " -r" : "", values, fish_quoted(option.description));
     }
-    if (command.takes_file) script += fmt::format("complete -c reprise -n {} -F\n", quoted(condition));
+    if (takes_file(command)) script += fmt::format("complete -c reprise -n {} -F\n", fish_quoted(condition));
   });
   return script;
 }

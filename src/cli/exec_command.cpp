@@ -122,13 +122,13 @@ void pass_output_on(const std::string& file, const std::string& recorded) {
     print({buffer, static_cast<std::size_t>(stream.gcount())});
 }
 
-// The key may be that of an earlier run.
-bool is_same_command(RunSession& session, const RunId& run, const std::vector<std::string>& command) {
+// What the run was given. The key may be that of an earlier run, which has its own.
+std::optional<exec::RunInput> recorded_input(RunSession& session, const RunId& run) {
   auto snapshot = runtime::Snapshot::open(session.store());
   const auto view = snapshot ? snapshot->run(run) : std::expected<std::optional<runtime::RunView>, Error>{};
-  if (!view || !*view) return true;  // a store that cannot be looked at: the key decides
+  if (!view || !*view) return std::nullopt;
   const auto input = exec::decode_run_input((*view)->input);
-  return input && input->argv == command;
+  return input ? std::optional{*input} : std::nullopt;
 }
 
 int exit_code_of_command(const RunSession::End& end) {
@@ -158,10 +158,18 @@ int exec_command(const ExecOptions& options) {
   input.retry = *retry;
   input.stdin_file = *spooled;
   const auto run = open.host().submit(input, options.id);
-  if (!run) return show_error(run.error());
-  if (!options.id.empty() && !is_same_command(open, *run, options.command)) {
-    print_error(fmt::format("reprise exec: the id {} belongs to another command\n", options.id));
-    return exit_exec_usage;
+  if (!run) {
+    fs::remove(*spooled, problem);
+    return show_error(run.error());
+  }
+  if (const auto recorded = options.id.empty() ? std::nullopt : recorded_input(open, *run)) {
+    if (recorded->stdin_file != *spooled)
+      fs::remove(*spooled, problem);  // an earlier run goes on with what it was given
+    *spooled = recorded->stdin_file;
+    if (recorded->argv != options.command) {
+      print_error(fmt::format("reprise exec: the id {} belongs to another command\n", options.id));
+      return exit_exec_usage;
+    }
   }
   const auto before = open.host().go_on(*run);
   if (!before) return show_error(before.error());

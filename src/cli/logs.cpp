@@ -45,10 +45,31 @@ bool print_file(const std::string& path) {
   return read;
 }
 
+// There is no file: because nothing was written, or because nothing of that kind ever ran?
+int explain_nothing(Looked& looked, const std::optional<FoundPlace>& place, const LogsOptions& options) {
+  std::uint64_t attempts = 0;  // the highest number among those that were asked for
+  const auto read = looked.snapshot.each_event(looked.id, [&](const Event& event) {
+    const bool is_wanted =
+        !place || (event.step == looked.view.steps[place->step].name && place->item.value_or(event.item) == event.item);
+    if (is_wanted && event.type == EventType::started) attempts = std::max(attempts, event.attempt);
+    return true;
+  });
+  if (!read) return show_error(read.error());
+  const std::string what = options.of.place.empty() ? "this run" : options.of.place;
+  if (attempts == 0) return show_error({ErrorCode::not_found, fmt::format("{} has had no attempt yet", what)});
+  if (options.attempt && *options.attempt > attempts) {
+    return show_error({ErrorCode::not_found, fmt::format("{} has had no attempt {}: it has had {}", what,
+                                                         *options.attempt, observe::counted(attempts, "attempt"))});
+  }
+  print_error(options.attempt ? fmt::format("attempt {} of {} wrote nothing\n", *options.attempt, what)
+                              : fmt::format("the attempts of {} wrote nothing\n", what));
+  return exit_done;
+}
+
 }  // namespace
 
 int logs(const LogsOptions& options) {
-  const auto looked = look_at(options.of.run);
+  auto looked = look_at(options.of.run);
   if (!looked) return looked.error();
   const auto place = find_place(*looked, options.of.place);
   if (!place) return show_error(place.error());
@@ -62,11 +83,7 @@ int logs(const LogsOptions& options) {
     const bool is_other_item = *place && (*place)->item && file.name.item != *(*place)->item;
     return is_other_item || (options.attempt && file.name.attempt != *options.attempt);
   });
-  if (files.empty()) {
-    return show_error(
-        {ErrorCode::not_found, fmt::format("there is no such log in {}; only attempts that wrote something have one",
-                                           exec::log_folder(folder, looked->id))});
-  }
+  if (files.empty()) return explain_nothing(*looked, *place, options);
   for (const LogFile& file : files) {
     if (files.size() > 1) {
       const std::string name = observe::work_name(looked->view.steps[file.step].name, file.name.item,

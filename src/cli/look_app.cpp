@@ -1,12 +1,11 @@
 #include "cli/look_app.hpp"
 
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
+#include "cli/options.hpp"
 #include "text/duration.hpp"
-#include "text/nearest.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -14,58 +13,14 @@ namespace {
 constexpr std::array statuses{RunStatus::running, RunStatus::paused, RunStatus::succeeded, RunStatus::failed,
                               RunStatus::canceled};
 
-// One of a few words; help and errors list them.
-void add_words(CLI::App& command, const std::string& name, std::vector<std::string_view> words, const std::string& help,
-               const std::function<void(std::size_t)>& take) {
-  std::string text;
-  for (const std::string_view one : words) text += (text.empty() ? "" : "|") + std::string{one};
-  const auto choose = [words, name, take](const std::string& given) {
-    const auto found = std::ranges::find(words, given);
-    if (found != words.end()) return take(static_cast<std::size_t>(found - words.begin()));
-    const std::string_view close = text::nearest(given, words);
-    throw CLI::ValidationError(name, fmt::format("expected {}, found {}{}", text::join_words(words), given,
-                                                 close.empty() ? "" : fmt::format("; did you mean {}?", close)));
-  };
-  command.add_option_function<std::string>(name, choose, help)->option_text(text);
-}
-
-void add_format(CLI::App& command, bool& json, const char* help = "default: text") {
-  add_words(command, "--format", {"text", "json"}, help, [&json](std::size_t chosen) { json = chosen == 1; });
-}
-
-void add_store(CLI::App& command, std::string& store) {
-  command.add_option("--store", store, "sqlite:PATH (default: REPRISE_STORE, else sqlite:.reprise/reprise.db)")
-      ->option_text("URL");
-}
-
-template <class Target>
-void add_count(CLI::App& command, const std::string& name, Target& target, std::uint64_t max, const std::string& help) {
-  const auto read = [&target, max, name](const std::string& given) {
-    std::uint64_t number = 0;
-    const auto [stop, error] = std::from_chars(given.data(), given.data() + given.size(), number);
-    if (error != std::errc{} || stop != given.data() + given.size() || number < 1 || number > max)
-      throw CLI::ValidationError(name, fmt::format("expected a whole number from 1 to {}, found {}", max, given));
-    target = number;
-  };
-  command.add_option_function<std::string>(name, read, help)->option_text("N");
-}
-
-void add_run(CLI::App& command, RunOptions& options, bool required = true) {
-  add_store(command, options.store);
-  command.add_option("RUN", options.run, "an id, the beginning of one, @last or @last-failed")
-      ->required(required)
-      ->option_text(" ");
-}
-
-void add_place(CLI::App& command, std::string& place, bool required = false) {
-  command.add_option("STEP[ITEM]", place, "a step, or one item of it: fetch, 'fetch[57]'")
-      ->required(required)
-      ->option_text(" ");
+void add_run(CLI::App& command, RunOptions& options, Presence presence = Presence::required) {
+  add_run_name(command, options.run, presence);
+  add_store(command, options.store, StoreKind::file);
 }
 
 void add_runs(CLI::App& app, RunsOptions& options, std::function<int()>& chosen) {
   CLI::App* const command = app.add_subcommand("runs", "Which runs there are, newest first");
-  add_store(*command, options.store);
+  add_store(*command, options.store, StoreKind::file);
   std::vector<std::string_view> names;
   for (const RunStatus status : statuses) names.push_back(name_of(status));
   add_words(*command, "--status", names, "only those",
@@ -78,7 +33,7 @@ void add_runs(CLI::App& app, RunsOptions& options, std::function<int()>& chosen)
   };
   command->add_option_function<std::string>("--since", read_since, "created this long ago or later: 24h, 7d")
       ->option_text("TIME");
-  add_count(*command, "--limit", options.limit, 10'000, "how many at most (default: 50)");
+  add_number(*command, "--limit", options.limit, {1, 10'000}, "how many at most (default: 50)");
   add_format(*command, options.json, "json: one object a line (default: text)");
   command->footer(
       "  reprise runs --status failed --since 24h\n"
@@ -111,7 +66,7 @@ void add_logs(CLI::App& app, LogsOptions& options, std::function<int()>& chosen)
   CLI::App* const command = app.add_subcommand("logs", "What the attempts of a run wrote");
   add_run(*command, options.of.run);
   add_place(*command, options.of.place);
-  add_count(*command, "--attempt", options.attempt, UINT32_MAX, "only this attempt");
+  add_number(*command, "--attempt", options.attempt, {1, UINT32_MAX}, "only this attempt");
   command->footer(
       "Exit code 4: no such run, step, item or log.\n\n"
       "  reprise logs @last\n"
@@ -145,9 +100,10 @@ void add_replay(CLI::App& app, RunOptions& options, std::function<int()>& chosen
 void add_dead_letters(CLI::App& app, LookOptions& options, std::function<int()>& chosen) {
   CLI::App* const letters = app.add_subcommand("dead-letters", "Work that was given up and kept for later");
   letters->require_subcommand(1);
+  letters->footer("  reprise dead-letters list\n  reprise dead-letters retry @last");
   CLI::App* const list = letters->add_subcommand("list", "Those of a run, or of all runs");
-  add_run(*list, options.dead_letters_list.of.run, false);
-  add_count(*list, "--limit", options.dead_letters_list.limit, 1'000'000, "how many at most (default: 100)");
+  add_run(*list, options.dead_letters_list.of.run, Presence::optional);
+  add_number(*list, "--limit", options.dead_letters_list.limit, {1, 1'000'000}, "how many at most (default: 100)");
   add_format(*list, options.dead_letters_list.of.run.json, "json: one object a line (default: text)");
   list->footer(
       "  reprise dead-letters list\n"
@@ -155,7 +111,7 @@ void add_dead_letters(CLI::App& app, LookOptions& options, std::function<int()>&
   list->callback([&] { chosen = [&options] { return dead_letters_list(options.dead_letters_list); }; });
   CLI::App* const one = letters->add_subcommand("show", "What it was given, and how each attempt failed");
   add_run(*one, options.dead_letters_show.run);
-  add_place(*one, options.dead_letters_show.place, true);
+  add_place(*one, options.dead_letters_show.place, Presence::required);
   add_format(*one, options.dead_letters_show.run.json);
   one->footer("  reprise dead-letters show @last 'fetch[57]'");
   one->callback([&] { chosen = [&options] { return dead_letters_show(options.dead_letters_show); }; });
@@ -163,7 +119,7 @@ void add_dead_letters(CLI::App& app, LookOptions& options, std::function<int()>&
 
 void add_doctor(CLI::App& app, DoctorOptions& options, std::function<int()>& chosen) {
   CLI::App* const command = app.add_subcommand("doctor", "Is everything there that runs need?");
-  add_store(*command, options.store);
+  add_store(*command, options.store, StoreKind::file);
   add_format(*command, options.json);
   command->footer(
       "Exit code 0: yes. 1: no, and what to do about it.\n\n"

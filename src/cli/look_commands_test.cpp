@@ -210,8 +210,18 @@ TEST_F(CliLook, LogsPrintsWhatAttemptsWrote) {
   EXPECT_EQ(answer_of([] { return logs({.of = {.run = of(letters_), .place = ""}, .attempt = {}}); }).out,
             "==> each[1] attempt 1 <==\nfirst\n==> each[1] attempt 2 <==\nsecond\n==> each[2] attempt 1 <==\nother\n");
   const Answer none = answer_of([] { return logs({.of = {.run = of(letters_), .place = "list"}, .attempt = {}}); });
-  EXPECT_EQ(none.code, 4);
+  EXPECT_EQ(none.code, 0);
   EXPECT_EQ(none.out, "");
+  EXPECT_EQ(none.err, "the attempts of list wrote nothing\n");
+  const Answer silent = answer_of([] { return logs({.of = {.run = of(letters_), .place = "each[0]"}, .attempt = 1}); });
+  EXPECT_EQ(silent.code, 0);
+  EXPECT_EQ(silent.err, "attempt 1 of each[0] wrote nothing\n");
+  const Answer never = answer_of([] { return logs({.of = {.run = of(letters_), .place = "each[0]"}, .attempt = 2}); });
+  EXPECT_EQ(never.code, 4);
+  EXPECT_HAS(never.err, "each[0] has had no attempt 2: it has had 1 attempt");
+  const Answer not_yet = answer_of([] { return logs({.of = {.run = of(later_), .place = ""}, .attempt = {}}); });
+  EXPECT_EQ(not_yet.code, 4);
+  EXPECT_HAS(not_yet.err, "this run has had no attempt yet");
 }
 
 TEST_F(CliLook, WhyTellsEveryDecision) {
@@ -221,13 +231,13 @@ TEST_F(CliLook, WhyTellsEveryDecision) {
   EXPECT_HAS(flaky.out, "HTTP 429: slow down");
   EXPECT_HAS(flaky.out, "It is transient, throttled, by the rule: http 429.");
   EXPECT_HAS(flaky.out, "Tried again: transient failures are retried; max_attempts 5 leaves 4.");
-  EXPECT_HAS(flaky.out, "It waits 2ms before attempt 2: the other side asked for at least that long (retry_after)");
+  EXPECT_HAS(flaky.out, "It waited 2ms before attempt 2: the other side asked for at least that long (Retry-After)");
   EXPECT_HAS(flaky.out, "Attempt 3 succeeded");
   EXPECT_HAS(flaky.out, "Its policy (the step's own):");
   const Answer item = answer_of([] { return why({.run = of(letters_), .place = "each[1]"}); });
   EXPECT_HAS(item.out, "Given up (attempts): that was attempt 2 of max_attempts 2.");
-  EXPECT_HAS(item.out, "raise max_attempts above 2");
-  EXPECT_HAS(item.out, "reprise retry " + to_string(letters_) + " --step each --item 1 --store " + url_);
+  EXPECT_HAS(item.out, "allow more attempts: max_attempts 3 or more in the policy of step each");
+  EXPECT_HAS(item.out, "reprise dead-letters retry " + to_string(letters_) + " --step each --item 1 --store " + url_);
   EXPECT_HAS(item.out, "kept as a dead letter");
   const Answer bad = answer_of([] { return why({.run = of(bad_, true), .place = {}}); });
   expect_json_lines(bad.out, 1);

@@ -30,13 +30,6 @@ bool is_safe_for_shells(std::string_view text) {
   });
 }
 
-std::string shell_quoted(std::string_view text) {
-  if (is_safe_for_shells(text)) return std::string{text};
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return quoted + "'";
-}
-
 }  // namespace
 
 std::uint32_t Looked::first_step_items() const {
@@ -107,6 +100,13 @@ std::expected<std::optional<FoundPlace>, Error> find_place(const Looked& looked,
                                                      *wanted->item, found->items));
   }
   return FoundPlace{static_cast<std::size_t>(found - steps.begin()), wanted->item};
+}
+
+std::string shell_quoted(std::string_view text) {
+  if (is_safe_for_shells(text)) return std::string{text};
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return quoted + "'";
 }
 
 std::string quoted_place(std::string_view step, std::uint32_t item, bool has_items) {

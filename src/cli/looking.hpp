@@ -49,6 +49,7 @@ std::expected<std::optional<FoundPlace>, Error> find_place(const Looked& looked,
 // A command line for people to copy: reprise why 019a… 'fetch[57]', with the same --store.
 std::string suggested(const std::string& store, std::string_view command, const RunId& run,
                       std::string_view arguments = {});
+std::string shell_quoted(std::string_view text);  // as a shell reads it as one word
 std::string quoted_place(std::string_view step, std::uint32_t item, bool has_items);
 
 // Rows of equally many cells, the first being the headings, in columns as wide as they need; no blanks at the ends of lines.

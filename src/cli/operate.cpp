@@ -11,6 +11,7 @@
 #include "cli/run_commands.hpp"
 #include "cli/store_option.hpp"
 #include "cli/watching.hpp"
+#include "exec/document/program.hpp"
 #include "exec/log_path.hpp"
 #include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
@@ -53,6 +54,15 @@ std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) 
   if (options.step.empty()) return std::unexpected{usage_error("--item needs --step: which step's item?")};
   choice.item = static_cast<std::uint32_t>(*options.item);
   return choice;
+}
+
+// Standard input of an exec that has not succeeded. Only its name counts: the store may have been moved since.
+void remove_kept_stdin(const std::string& folder, const runtime::RunView& view, std::error_code& problem) {
+  const auto input = exec::decode_run_input(view.input);
+  if (!input || input->argv.empty() || input->stdin_file.empty()) return;
+  const std::filesystem::path name = std::filesystem::path{input->stdin_file}.filename();
+  if (!name.empty() && name != "." && name != "..")
+    std::filesystem::remove(std::filesystem::path{folder} / "stdin" / name, problem);
 }
 
 }  // namespace
@@ -128,15 +138,18 @@ int wait_for(const OperateOptions& options) {
 }
 
 int remove_run(const OperateOptions& options) {
-  const auto run = resolve_run(options.store, options.run);
-  if (!run) return run.error();
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
   const std::string url = store_url(options.store);
   auto engine = Engine::open({.store = url, .threads = 1});
   if (!engine) return show_error(engine.error());
-  if (auto removed = engine->remove(*run); !removed) return show_error(removed.error());
+  if (auto removed = engine->remove(known->id); !removed) return show_error(removed.error());
+  const std::string folder = store_folder(url);
   std::error_code problem;
-  std::filesystem::remove_all(exec::log_folder(store_folder(url), *run), problem);
-  if (problem) print_error("reprise: the run is forgotten, its logs could not be removed: " + problem.message() + "\n");
+  std::filesystem::remove_all(exec::log_folder(folder, known->id), problem);
+  if (!problem) remove_kept_stdin(folder, known->view, problem);
+  if (problem)
+    print_error("reprise: the run is forgotten, its files could not be removed: " + problem.message() + "\n");
   return exit_done;
 }
 

@@ -7,21 +7,12 @@
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
 #include "cli/looking.hpp"
+#include "cli/options.hpp"
 #include "cli/store_option.hpp"
 #include "text/nearest.hpp"
 
 namespace reprise::cli {
 namespace {
-
-void add_store(CLI::App& command, std::string& store) {
-  command
-      .add_option("--store", store, "sqlite:PATH or memory: (default: REPRISE_STORE, else sqlite:.reprise/reprise.db)")
-      ->option_text("URL");
-}
-
-void add_run_name(CLI::App& command, std::string& run) {
-  command.add_option("RUN", run, "an id, the beginning of one, @last or @last-failed")->required()->option_text(" ");
-}
 
 void add_watching(CLI::App& command, WatchOptions& options) {
   add_store(command, options.store);
@@ -101,9 +92,9 @@ void add_exec(CLI::App& app, ExecOptions& options, std::function<int()>& chosen)
   command->footer(
       "Only the successful attempt's output reaches standard output. Standard input, unless it is a terminal, is read "
       "to its end first and\n"
-      "replayed to each attempt (write </dev/null when the command needs none and nobody closes it).\n"
+      "replayed to each attempt (write </dev/null when the command needs none and nobody closes it).\n\n"
       "Exit code: the command's own; 124 timed out, 125 bad usage, 126 not executable, 127 not found.\n\n"
-      "  reprise exec --retry aggressive --timeout 30s -- curl -fsS https://example.org/data.json\n"
+      "  reprise exec --retry aggressive --timeout 30s -- curl -fsS -o data.json https://example.org/\n"
       "  reprise exec --max-attempts 5 --backoff exponential:1s..30s -- ./upload.sh");
   command->callback([&] { chosen = [&options] { return exec_command(options); }; });
 }
@@ -125,8 +116,8 @@ void add_resume(CLI::App& parent, const char* name, const char* help, ResumeOpti
 CLI::App& add_operation(CLI::App& parent, const char* name, const char* help, OperateOptions& options,
                         int (*action)(const OperateOptions&), std::function<int()>& chosen) {
   CLI::App* command = parent.add_subcommand(name, help);
-  add_store(*command, options.store);
   add_run_name(*command, options.run);
+  add_store(*command, options.store, StoreKind::file);
   command->footer(
       fmt::format("  reprise {}{} @last", parent.get_parent() == nullptr ? "" : parent.get_name() + " ", name));
   command->callback([&options, action, &chosen] { chosen = [&options, action] { return action(options); }; });
@@ -136,16 +127,7 @@ CLI::App& add_operation(CLI::App& parent, const char* name, const char* help, Op
 void add_validate(CLI::App& app, ValidateOptions& options, std::function<int()>& chosen) {
   CLI::App* command = app.add_subcommand("validate", "Are these flow documents valid, and what do they mean?");
   command->add_option("FILE", options.files, "flow documents; - reads standard input")->required()->option_text("...");
-  command
-      ->add_option_function<std::string>(
-          "--format",
-          [&options](const std::string& given) {
-            if (given != "text" && given != "json")
-              throw CLI::ValidationError("--format", fmt::format("expected text or json, found {}", given));
-            options.json = given == "json";
-          },
-          "json: one line for each file")
-      ->option_text("text|json");
+  add_format(*command, options.json, "json: one line for each file (default: text)");
   command->footer("Exit code 0: all valid. 3: at least one is not.\n\n  reprise validate flows/*.yaml");
   command->callback([&] { chosen = [&options] { return validate(options); }; });
 }
@@ -173,7 +155,8 @@ void add_run_commands(CLI::App& app, RunAppOptions& options, const LookOptions& 
   add_resume(dead_letters, "retry", "Tries them again", options.retry_letter, true, retry, chosen);
   CLI::App& dropped =
       add_operation(dead_letters, "drop", "Lets one go", options.drop_letter, dead_letters_drop, chosen);
-  dropped.add_option("PLACE", options.drop_letter.text, "STEP[ITEM]")->required()->option_text(" ");
+  add_place(dropped, options.drop_letter.text, Presence::required);
+  dropped.footer("  reprise dead-letters drop @last 'fetch[57]'");
   add_validate(app, options.validate, chosen);
   CLI::App* const story = app.get_subcommand("replay");
   story->add_flag("--validate", options.validate_replay, "runs it again, in memory, and reports every difference");

@@ -6,7 +6,6 @@
 
 #include <reprise/engine.hpp>
 
-#include "observe/why.hpp"
 #include "runtime/snapshot.hpp"
 #include "support/run_program.hpp"
 
@@ -207,77 +206,6 @@ TEST(ObserveRunReport, AgreesWithTheEngine) {
     }
     EXPECT_TRUE(snapshot->replay(run)->is_same);
   }
-}
-
-// ---- why ----------------------------------------
-
-Explanation explained(Policy policy, Event failed, std::optional<Event> next = {}) {
-  auto plan = std::make_shared<core::Plan>();
-  core::StepPlan step;
-  step.name = std::make_shared<const std::string>("s");
-  step.policy = std::move(policy);
-  step.breaker_limit = 3;
-  plan->steps = {step};
-  Explainer explainer{plan, {}};
-  failed.type = EventType::failed;
-  failed.step = "s";
-  if (failed.attempt == 0) failed.attempt = 3;
-  explainer.add(failed);
-  if (next) explainer.add(*next);
-  return explainer.explanations().at(0);
-}
-
-std::string all_of(const Explanation& explanation) {
-  std::string text;
-  for (const std::string& sentence : explanation.judgements.back().sentences) text += sentence + "\n";
-  text += explanation.ending + "\n";
-  for (const std::string& remedy : explanation.remedies) text += remedy + "\n";
-  return text;
-}
-
-TEST(ObserveWhy, NamesTheLimitAndWhatWouldChangeIt) {
-  const auto stopped = [](Policy policy, StopReason reason, Failure failure, std::int32_t rule = -1) {
-    Event event{.failure = std::move(failure), .reason = reason, .rule = rule};
-    return all_of(explained(std::move(policy), std::move(event)));
-  };
-  const auto expect = [](const std::string& text, std::initializer_list<std::string_view> parts) {
-    for (const std::string_view part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
-  };
-  const Failure timeout{.type = "TimeoutError", .failure_class = FailureClass::transient};
-  expect(stopped({.max_attempts = 3}, StopReason::attempts, timeout),
-         {"attempt 3 of max_attempts 3", "raise max_attempts above 3", "by the rule: type TimeoutError"});
-  expect(stopped({.max_elapsed = 15min}, StopReason::deadline, timeout),
-         {"max_elapsed 15m", "raise max_elapsed above 15m"});
-  expect(stopped({.retry_budget = 10s}, StopReason::budget, timeout),
-         {"retry_budget 10s", "raise retry_budget above 10s"});
-  expect(stopped({.only_on = FailureRules{FailureRule::of_http(503)}}, StopReason::not_listed, timeout),
-         {"only_on lists http:503", "add TimeoutError to only_on"});
-  expect(stopped({.never_on = FailureRules{FailureRule::of_exit(2)}}, StopReason::permanent, {.exit_code = 2}, 0),
-         {"exit:2 stands in never_on", "take exit:2 out of never_on"});
-  expect(stopped({}, StopReason::permanent,
-                 {.message = "x", .failure_class = FailureClass::deterministic, .permanent = true}),
-         {"the work itself said that it is permanent"});
-  expect(stopped({}, StopReason::circuit_open, timeout), {"3 times in a row", "circuit breaker above 3"});
-  expect(stopped({}, StopReason::attempts,
-                 {.failure_class = FailureClass::transient, .details = "classified by rule 2: /quota/\nmore"}),
-         {"by the rule: rule 2: /quota/."});
-}
-
-TEST(ObserveWhy, TellsTheNumbersOfTheWait) {
-  Event failed{.attempt = 1,
-               .will_retry = true,
-               .failure = Failure{.type = "TimeoutError", .failure_class = FailureClass::transient}};
-  Event retrying{.type = EventType::retrying, .step = "s", .attempt = 1, .next_attempt = 2};
-  retrying.delay = 1312ms;
-  retrying.range = {2s, 500ms, 2s};
-  const std::string text = all_of(explained({.max_attempts = 5}, failed, retrying));
-  EXPECT_NE(text.find("Tried again: transient failures are retried; max_attempts 5 leaves 4."), std::string::npos)
-      << text;
-  EXPECT_NE(
-      text.find(
-          "It waits 1.31s before attempt 2, drawn from 500ms to 2s (exponential backoff, nominal 2s, jitter full)."),
-      std::string::npos)
-      << text;
 }
 
 }  // namespace

@@ -14,3 +14,11 @@ foreach(file include/reprise/retry.hpp ${LIBDIR}/cmake/Reprise/RepriseConfig.cma
     message(FATAL_ERROR "${file} was not installed")
   endif()
 endforeach()
+if(EXISTS ${REPRISE_BINARY_DIR}/pages)  # the command was built, and wrote them
+  foreach(file man/man1/reprise.1 man/man1/reprise-run.1 bash-completion/completions/reprise zsh/site-functions/_reprise
+      fish/vendor_completions.d/reprise.fish)
+    if(NOT EXISTS ${PREFIX}/share/${file})
+      message(FATAL_ERROR "share/${file} was not installed")
+    endif()
+  endforeach()
+endif()

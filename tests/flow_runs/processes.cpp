@@ -9,15 +9,19 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 namespace reprise::testing_support {
 namespace {
 
 namespace fs = std::filesystem;
 
+// Empty when there is nothing to read: a process may end after its file was opened, and that is no exception here.
 std::string content_of(const std::string& file) {
-  std::ifstream stream{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{stream}, std::istreambuf_iterator<char>{}};
+  const std::ifstream stream{file, std::ios::binary};
+  std::ostringstream content;
+  content << stream.rdbuf();
+  return content.str();
 }
 
 // The value of a line such as "State: S (sleeping)".

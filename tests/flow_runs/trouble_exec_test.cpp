@@ -211,5 +211,28 @@ TEST(TroubleExec, OutputThatCannotBeWritten) {
   EXPECT_NE(outcome.err.find("cannot write"), std::string::npos) << outcome.err;
 }
 
+// What a run was given is kept for its next attempt, for as long as there may be one, and not longer.
+TEST(TroubleExec, StandardInputIsKeptNoLongerThanItsRun) {
+  FlowFolder folder;
+  const auto kept = [&] { return folder.files_with("given ", ".reprise/stdin").size(); };
+  const std::vector<std::string> failing{"exec", "--retry", "none", "--", "false"};
+  folder.reprise(failing, "given first");
+  folder.reprise(failing, "given second");
+  EXPECT_EQ(kept(), 2U);
+  EXPECT_EQ(folder.reprise({"rm", "@last"}).exit_code, 0);
+  ASSERT_EQ(kept(), 1U);
+  EXPECT_EQ(folder.files_with("given first", ".reprise/stdin").size(), 1U);
+  EXPECT_EQ(folder.reprise({"rm", "@last"}).exit_code, 0);
+  EXPECT_EQ(kept(), 0U);
+  const std::vector<std::string> named{"exec", "--retry", "none", "--id", "k", "--", "sh", "-c", "cat; test -e well"};
+  EXPECT_EQ(folder.reprise(named, "given third").exit_code, 1);
+  EXPECT_EQ(folder.reprise(named, "given fourth").exit_code, 1);  // the same run: it has its own input already
+  EXPECT_EQ(kept(), 1U);
+  folder.write("well", "");
+  EXPECT_EQ(folder.reprise({"retry", "@last"}).exit_code, 0);
+  EXPECT_EQ(folder.reprise(named, "given fifth").out, "given third");
+  EXPECT_EQ(kept(), 0U);
+}
+
 }  // namespace
 }  // namespace reprise::testing_support
