@@ -147,6 +147,11 @@ void RunSession::show_progress(const RunId& run, std::uint64_t after) {
       progress_->time_passes();
       const auto info = host_->engine().info(run);
       if (info && is_open(info->status)) continue;
+      // It has ended between the two looks: what the feed was not asked for any more is in the record.
+      static_cast<void>(host_->engine().wait(run));
+      static_cast<void>(each_event(run, [&](const Event& missed) {
+        if (missed.sequence > last) progress_->add(missed);
+      }));
       break;
     }
     recall_until(event->sequence);
