@@ -25,7 +25,7 @@ stale=0
 # The text of a picture without what is different in every run.
 story() {
   sed -E -e 's/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/ID/g' -e 's/[0-9-]+T[0-9:.]+Z/TIME/g' \
-    -e 's/[0-9]+(\.[0-9]+)?(ms|s)\b/DURATION/g' -e 's/ +/ /g' | sort
+    -e 's/([0-9]+(\.[0-9]+)?(ms|[smh]))+\b/DURATION/g' -e 's/ +/ /g' | sort
 }
 
 description() { sed -n '/^<desc>$/,/^<\/desc>$/p' "$1" | sed -e '1d' -e '$d' -e 's/&lt;/</g' -e 's/&gt;/>/g' -e 's/&amp;/\&/g'; }

@@ -27,6 +27,11 @@ bool has_line(const Lines& lines, const std::string& pattern) {
   return std::ranges::any_of(lines, [&](const std::string& line) { return RE2::PartialMatch(line, pattern); });
 }
 
+// In the display, at any time.
+bool was_shown(const Replay& replay, const std::string& pattern) {
+  return std::ranges::any_of(replay.frames, [&](const Moment& frame) { return has_line(frame.display, pattern); });
+}
+
 std::string bytes_of(const Recording& recording) {
   std::string bytes;
   for (const Happening& happening : recording.happenings) {
@@ -89,11 +94,10 @@ TEST_F(Live, Quickstart) {
   EXPECT_TRUE(has_line(lines, "^✔ download completed after 3 attempts .* recovered after 2 retries"));
   EXPECT_TRUE(has_line(lines, "^✔ weather 24 of 24 items"));
   EXPECT_TRUE(has_line(lines, "^✔ run .* succeeded"));
-  ASSERT_GE(result.frames.size(), 10U);  // it takes more than two seconds, whoever else is at work
-  EXPECT_FALSE(has_line(result.frames[0].display, "[0-9]h")) << "nobody knows yet when it began";
-  EXPECT_TRUE(has_line(result.frames[5].display, "^○ then: weather, report, translate, goodbye"));
-  EXPECT_TRUE(std::ranges::any_of(result.frames,
-                                  [](const Moment& frame) { return has_line(frame.display, "retry in [0-9.]+m?s"); }));
+  EXPECT_TRUE(was_shown(result, "^○ then: weather, report, translate, goodbye"));
+  EXPECT_TRUE(was_shown(result, "^● weather +█*░* [0-9]+/24"));
+  EXPECT_TRUE(was_shown(result, "retry in [0-9.]+s"));
+  EXPECT_FALSE(was_shown(result, "[0-9]h")) << "before its first event nobody knows when it began";
 }
 
 TEST_F(Live, AFlowThatFailsSaysWhatWhyAndWhatNow) {
@@ -185,7 +189,7 @@ TEST_F(Live, WithoutUtf8OnlyAscii) {
   const Session session = run_session(settings);
   EXPECT_EQ(session.exit_code, 0);
   const Replay result = played(session, look_of("quickstart"));
-  EXPECT_GE(result.frames.size(), 10U);
+  EXPECT_TRUE(was_shown(result, R"(^o then: weather, report, translate, goodbye)"));
   EXPECT_TRUE(std::ranges::all_of(bytes_of(session.recording),
                                   [](char byte) { return static_cast<unsigned char>(byte) < 0x80; }));
 }
@@ -222,7 +226,7 @@ TEST_F(Live, WhoAsksForItGetsItWithoutColours) {
   settings.environment.insert(settings.environment.end(), {{"NO_COLOR", "1"}, {"CI", "true"}});
   const Session session = run_session(settings);
   const Replay result = played(session, look_of("hopeless"));
-  EXPECT_GE(result.frames.size(), 5U);
+  EXPECT_TRUE(was_shown(result, "^↻ fetch +attempt 1/3"));
   EXPECT_FALSE(RE2::PartialMatch(bytes_of(session.recording), "\x1b\\[[0-9;]*m"));
 }
 
