@@ -80,7 +80,8 @@ void add_exec(CLI::App& app, ExecOptions& options, std::function<int()>& chosen)
       ->option_text("SPEC");
   command->add_option("--jitter", options.jitter, "none, full, equal or a ratio such as 25%")->option_text("KIND");
   command->add_option("--timeout", options.timeout, "of each attempt")->option_text("TIME");
-  command->add_option("--max-elapsed", options.max_elapsed, "no attempt starts later than this")->option_text("TIME");
+  command->add_option("--max-elapsed", options.max_elapsed, "of all attempts and waits; what runs then is stopped")
+      ->option_text("TIME");
   command->add_option("--only-on", options.only_on, "retry only these failures: transient,exit:75")
       ->delimiter(',')
       ->option_text("LIST");
