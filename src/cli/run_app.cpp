@@ -141,6 +141,9 @@ void add_run_commands(CLI::App& app, RunAppOptions& options, const LookOptions& 
   add_resume(app, "resume", "Goes on with a run that was interrupted, paused or cancelled", options.resume, false,
              resume, chosen);
   add_resume(app, "retry", "Tries again what has failed in a run", options.retry, true, retry, chosen);
+  app.get_subcommand("retry")->footer(
+      "  reprise retry @last --step fetch --item 57\n"
+      "  reprise retry @last-failed");
   CLI::App& canceled = add_operation(app, "cancel", "Stops a run; it can be resumed", options.cancel, cancel, chosen);
   canceled.add_option("--why", options.cancel.text, "a reason, for whoever reads the history")->option_text("TEXT");
   add_operation(app, "pause", "Lets what runs end, and starts nothing new until it is resumed", options.pause, pause,
