@@ -5,6 +5,7 @@ SUITE ?= engine
 SEEDS ?= 10000
 FIRST_SEED ?= 1
 KILLS ?= 300
+QUICKSTART = sqlite:build/quickstart/reprise.db
 
 .PHONY: build install run test bench sim torture asan tsan fuzz clang format clean
 
@@ -22,7 +23,12 @@ run:
 	cmake --preset release -DREPRISE_TESTS=OFF -DREPRISE_BENCH=OFF
 	cmake --build --preset release --target reprise_cli
 	@echo
-	build/release/reprise run examples/quickstart.yaml --store sqlite:build/quickstart/reprise.db
+	build/release/reprise run examples/quickstart.yaml --store $(QUICKSTART)
+	@echo
+	@echo "Why was weather[10] tried three times?"
+	@echo "  build/release/reprise why @last 'weather[10]' --store $(QUICKSTART)"
+	@echo "All of it on a page for your browser:"
+	@echo "  build/release/reprise show @last --html quickstart.html --store $(QUICKSTART)"
 
 test:
 	scripts/setup.sh build test

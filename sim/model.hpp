@@ -1,7 +1,7 @@
 // What must be true: the story of every run as the store has it, and the promises of the design checked against it.
 //
 // The model reads every commit at the moment it becomes durable, and nothing else: it never asks the engine. For each run it keeps
-//   - a story: a plain second reading of the events, which knows the grammar of SEMANTICS 6 and when something is too early or too much;
+//   - a story: a plain second reading of the events, which knows the grammar of events and when something is too early or too much;
 //   - a shadow: the state that replaying the events from the first one gives. Every image and every state in memory must equal it.
 // Executors and callers ask it whether what they see is allowed. A broken promise is thrown as a Violation.
 // Thread safety: none.

@@ -16,7 +16,7 @@
 //   half_open  at most `half_open_probes` probes; that many successes close it, one failure opens it again
 //
 // This is the breaker of one process over all failures of one service. The engine's breaker, which is durable and counts equal
-// failures of a step (SEMANTICS 5), is another thing.
+// failures of a step (CircuitBreakerRule), is another thing.
 // Thread safety: every member may be called from any thread at any time; lock-free. While calls succeed, a call costs two loads.
 // The clock is read only when the circuit is not closed or is being opened.
 // Not supported: a window above 31 calls or above 255 probes (settings are clamped, see settings()); failure shares over time

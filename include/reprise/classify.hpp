@@ -63,7 +63,7 @@ std::string describe_rule(const Classification& classification, const Evidence& 
 std::optional<Duration> parse_retry_after(std::string_view value, std::chrono::sys_seconds now) noexcept;
 
 // The same failure again? Timestamps, durations, ids, addresses, paths and long numbers are taken out of the message, so that only
-// what does not vary from attempt to attempt counts (SEMANTICS 5).
+// what does not vary from attempt to attempt counts.
 std::string normalize_message(std::string_view message);
 std::uint64_t fingerprint(std::string_view step, FailureClass failure_class, std::string_view message,
                           std::optional<int> exit_code);

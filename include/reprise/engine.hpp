@@ -100,7 +100,7 @@ enum class OnFailure : std::uint8_t {
   revisit,      // go back to the step `revisit` names
 };
 
-struct CircuitBreakerRule {  // the same failure this often in one run stops the step (SEMANTICS 5)
+struct CircuitBreakerRule {  // the same failure this often in one run stops the step
   std::uint32_t limit = 3;
   std::vector<FailureClass> tracked = {FailureClass::deterministic, FailureClass::contract_failure,
                                        FailureClass::test_failure};

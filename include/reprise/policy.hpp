@@ -136,7 +136,7 @@ struct Policy {
   bool operator==(const Policy& other) const;
 };
 
-// The named bases, and what an actor type gets when nobody says anything (SEMANTICS 2 and 2.4).
+// The named bases, and what an actor type gets when nobody says anything.
 namespace policy {
 inline constinit const Policy standard{};
 inline constinit const Policy none{.max_attempts = 1};
@@ -199,7 +199,7 @@ struct Decision {
 // `previous` is the delay used before, which only `decorrelated` looks at.
 DelayRange delay_range(const Policy& policy, std::uint64_t retry, Duration previous = Duration{0}) noexcept;
 
-// The rules of SEMANTICS 2.2 in order; the first that applies gives the reason.
+// The rules in their order; the first that applies gives the reason.
 Decision decide(const Policy& policy, const History& history, const Failure& failure, Random& random);
 
 // What happens if every attempt fails at once with something retryable; deadlines are judged by nominal delays.
@@ -214,7 +214,7 @@ Schedule schedule(const Policy& policy, std::uint64_t failures);
 bool matches(const FailureRule& rule, const Policy& policy, const Failure& failure, FailureClass failure_class,
              FailureKind kind);
 
-// Which policy applies: the most specific level that says anything, whole, no merging (SEMANTICS 2.4).
+// Which policy applies: the most specific level that says anything, whole, no merging.
 enum class PolicyLevel : std::uint8_t { work_item, step, actor_type, run, built_in };
 std::string_view name_of(PolicyLevel level) noexcept;
 

@@ -13,6 +13,7 @@
 #include "cli/man.hpp"
 #include "cli/policy_app.hpp"
 #include "cli/run_app.hpp"
+#include "event/event_schema.hpp"
 #include "flow/reader.hpp"
 #include "text/nearest.hpp"
 
@@ -33,14 +34,18 @@ struct Options {
 };
 
 void add_schema(CLI::App& app, Options& options) {
-  CLI::App* command = app.add_subcommand("schema", "JSON Schema for editors");
+  CLI::App* command = app.add_subcommand("schema", "JSON Schema for editors and readers of events");
   command->add_option("WHAT", options.schema, "of what (default: policy)")
-      ->check(CLI::IsMember({"flow", "policy"}).description(""))
-      ->option_text("flow|policy");
-  command->footer("  reprise schema flow > flow.schema.json");
+      ->check(CLI::IsMember({"flow", "policy", "event"}).description(""))
+      ->option_text("flow|policy|event");
+  command->footer(
+      "  reprise schema flow > flow.schema.json\n"
+      "  reprise schema event > event.schema.json");
   command->callback([&options] {
     options.chosen = [&options] {
-      print(options.schema == "flow" ? flow::flow_schema() : policy_schema());
+      print(options.schema == "flow"    ? flow::flow_schema()
+            : options.schema == "event" ? event::event_schema()
+                                        : policy_schema());
       return exit_done;
     };
   });
@@ -105,7 +110,7 @@ void add_all(CLI::App& app, Options& options) {
       "Exit codes: 0 done, 1 failed for good, 2 bad usage, 3 invalid document, 4 no such run, 5 trouble with the "
       "store,\n"
       "124 a deadline passed, 130 interrupted.\n\n"
-      "Documents: reprise COMMAND --help, man reprise-COMMAND; docs/flows.md of the source is a tutorial.\n\n"
+      "Documents: reprise COMMAND --help, man reprise-COMMAND; docs/tutorial.md of the source is a tutorial.\n\n"
       "Try these first:\n"
       "  reprise exec -- sh -c 'test $REPRISE_ATTEMPT = 2'\n"
       "  reprise why @last\n"

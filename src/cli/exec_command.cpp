@@ -44,7 +44,9 @@ void set_backoff(Value& policy, const std::string& option) {
   const std::string range = option.substr(colon + 1);
   const std::size_t dots = range.find("..");
   policy.set("initial", range.substr(0, dots));
+  const bool is_constant = option.substr(0, colon) == "constant";  // its only wait is its longest
   if (dots != std::string::npos) policy.set("max", range.substr(dots + 2));
+  if (dots == std::string::npos && is_constant) policy.set("max", range);
 }
 
 // The flags as a native policy, so that they are checked by the reader every policy is read by.
@@ -64,10 +66,16 @@ std::expected<std::string, int> policy_text(const ExecOptions& options) {
   if (!options.never_on.empty()) policy.set("never_on", list_of(options.never_on));
   std::string text = text::to_json(policy);
   const auto read = read_policy(text, Dialect::native, "the options");
-  if (read) return text;
-  for (const Diagnostic& mistake : read.error())
+  const auto show = [](const Diagnostic& found, std::string_view what) {
     print_error(
-        fmt::format("reprise exec: {}{}\n", mistake.message, mistake.help.empty() ? "" : " (" + mistake.help + ")"));
+        fmt::format("reprise exec: {}{}{}\n", what, found.message, found.help.empty() ? "" : " (" + found.help + ")"));
+  };
+  if (read) {
+    if (options.watch.progress != ProgressMode::quiet)
+      for (const Diagnostic& warning : read->warnings) show(warning, "warning: ");
+    return text;
+  }
+  for (const Diagnostic& mistake : read.error()) show(mistake, "");
   return std::unexpected{exit_exec_usage};
 }
 

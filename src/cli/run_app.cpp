@@ -80,7 +80,8 @@ void add_exec(CLI::App& app, ExecOptions& options, std::function<int()>& chosen)
       ->option_text("SPEC");
   command->add_option("--jitter", options.jitter, "none, full, equal or a ratio such as 25%")->option_text("KIND");
   command->add_option("--timeout", options.timeout, "of each attempt")->option_text("TIME");
-  command->add_option("--max-elapsed", options.max_elapsed, "no attempt starts later than this")->option_text("TIME");
+  command->add_option("--max-elapsed", options.max_elapsed, "of all attempts and waits; what runs then is stopped")
+      ->option_text("TIME");
   command->add_option("--only-on", options.only_on, "retry only these failures: transient,exit:75")
       ->delimiter(',')
       ->option_text("LIST");
@@ -140,6 +141,9 @@ void add_run_commands(CLI::App& app, RunAppOptions& options, const LookOptions& 
   add_resume(app, "resume", "Goes on with a run that was interrupted, paused or cancelled", options.resume, false,
              resume, chosen);
   add_resume(app, "retry", "Tries again what has failed in a run", options.retry, true, retry, chosen);
+  app.get_subcommand("retry")->footer(
+      "  reprise retry @last --step fetch --item 57\n"
+      "  reprise retry @last-failed");
   CLI::App& canceled = add_operation(app, "cancel", "Stops a run; it can be resumed", options.cancel, cancel, chosen);
   canceled.add_option("--why", options.cancel.text, "a reason, for whoever reads the history")->option_text("TEXT");
   add_operation(app, "pause", "Lets what runs end, and starts nothing new until it is resumed", options.pause, pause,

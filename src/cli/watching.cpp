@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <reprise/env.hpp>
 
 #include "cli/io.hpp"
 #include "cli/looking.hpp"
@@ -55,8 +56,8 @@ class Operator {
     if (!paused_.contains(run)) {
       return std::unexpected{
           Error{ErrorCode::store_locked,
-                fmt::format("process {} owns the store and works on another run; when that has ended, "
-                            "this one can be resumed",
+                fmt::format("process {} owns the store and works on a run; if it is this one it goes on already, "
+                            "if not it can be resumed later",
                             getpid())}};
     }
     auto resumed = engine_.resume(run);
@@ -67,6 +68,19 @@ class Operator {
   Engine& engine_;
   std::set<RunId> paused_;
 };
+
+// Commands such as `signal` own a store for a moment only, and do not listen to others. It is worth waiting for them.
+std::expected<std::unique_ptr<runtime::FlowHost>, Error> open_host(const runtime::FlowHostSettings& settings) {
+  constexpr Duration look_again = std::chrono::milliseconds{50};
+  constexpr int looks_max = 40;
+  auto host = runtime::FlowHost::open(settings);
+  for (int look = 0; look < looks_max && !host && host.error().code == ErrorCode::store_locked; ++look) {
+    if (runtime::ask_owner(store_path(settings.store), {"ping"})) break;
+    system_env().wait_until(system_env().now() + look_again, {});
+    host = runtime::FlowHost::open(settings);
+  }
+  return host;
+}
 
 // As it is written from here, when that is shorter.
 std::string path_to_show(const std::string& path) {
@@ -98,8 +112,7 @@ std::expected<std::unique_ptr<RunSession>, int> RunSession::open(const WatchOpti
     fs::create_directories(folder, problem);
     session->folder_ = folder.lexically_normal().string();
   }
-  auto host = runtime::FlowHost::open(
-      {.store = session->store_, .store_folder = session->folder_, .stderr_through = stderr_through});
+  auto host = open_host({.store = session->store_, .store_folder = session->folder_, .stderr_through = stderr_through});
   if (!host) return std::unexpected{show_error(host.error())};
   session->host_ = *std::move(host);
   if (!path.empty()) {

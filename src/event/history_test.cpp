@@ -1,4 +1,4 @@
-// From records to events: the stories of SEMANTICS 6, told with every field.
+// From records to events: stories told with every field.
 #include "event/history.hpp"
 
 #include <gtest/gtest.h>

@@ -219,7 +219,7 @@ void read_head(text::Fields& fields, Reading& reading) {
     if (auto name = read_plain_text(*field, "a name", reading)) reading.flow.name = *std::move(name);
   }
   read_description(fields, reading);
-  if (reading.written_dialect == Dialect::wave) reading.stall_timeout = std::chrono::minutes{30};  // SEMANTICS 3.3
+  if (reading.written_dialect == Dialect::wave) reading.stall_timeout = std::chrono::minutes{30};  // as Wave has it
   if (const auto field = fields.find("types")) reading.flow.types = read_types(*field, reading);
   if (const auto field = fields.find("params")) read_params(*field, reading);
   if (const auto field = fields.find("secrets")) read_secrets(*field, reading);

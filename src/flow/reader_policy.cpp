@@ -1,4 +1,4 @@
-// Which retry policy a step has: its own in any of six dialects, or the most specific one above it (SEMANTICS 2.4).
+// Which retry policy a step has: its own in any of six dialects, or the most specific one above it (docs/reference/policy.md).
 //
 // Step, then the defaults for its actor type, then the default of the document, then what is built in. Built in is `standard`, or what the
 // written `type:` of the step or its agent has; a document of another system gets what that system does when nothing is said.

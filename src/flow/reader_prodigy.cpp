@@ -1,4 +1,4 @@
-// Prodigy's `mode: mapreduce`: setup, map and reduce, read as steps (SEMANTICS 3.5).
+// Prodigy's `mode: mapreduce`: setup, map and reduce, read as steps (docs/reference/dialects.md).
 //
 // setup and reduce become the steps setup-1, setup-2 …, map, reduce-1 …, one after the other. `claude:` runs `claude -p PROMPT` unless the
 // document has an agent of that name; `shell:` is a line for sh. `map.results`, `.successful`, `.failed` and `.total` are the map's results.

@@ -4,7 +4,8 @@
 //   for (const Event& event : events) explainer.add(event);
 //   for (const Explanation& item : explainer.explanations()) …
 //
-// Only work that failed at least once is kept. why_words.hpp has the sentences, why_remedies.hpp what would change them, why_text.hpp the layout. Thread safety: one thread at a time.
+// Only work that failed at least once is kept. why_words.hpp has the sentences, why_remedies.hpp what would change the outcome, why_text.hpp
+// the layout. Thread safety: one thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The classifier of SEMANTICS 4: from the most certain evidence to the least.
+// The classifier (docs/reference/failures.md): from the most certain evidence to the least.
 #include <reprise/classify.hpp>
 
 #include <array>

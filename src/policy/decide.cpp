@@ -1,4 +1,4 @@
-// The decision after a failed attempt, rule by rule in the order of SEMANTICS 2.2, and the schedule that follows from it.
+// The decision after a failed attempt, rule by rule in the order of docs/reference/policy.md, and the schedule that follows from it.
 #include <reprise/classify.hpp>
 #include <reprise/policy.hpp>
 

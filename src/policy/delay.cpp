@@ -1,4 +1,4 @@
-// How long to wait before retry k: base, cap, jitter (SEMANTICS 2.1). Saturating throughout: no k, factor or unit can overflow.
+// How long to wait before retry k: base, cap, jitter. Saturating throughout: no k, factor or unit can overflow.
 #include "policy/delay.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Telling whether the same failure happened again (SEMANTICS 5): a message without the parts that change from run to run.
+// Telling whether the same failure happened again: a message without the parts that change from run to run.
 #include <reprise/classify.hpp>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Does one entry of only_on or never_on match a failure? (SEMANTICS 2.3; Prodigy's categories: 3.5)
+// Does one entry of only_on or never_on match a failure? docs/reference/policy.md lists the forms, docs/reference/dialects.md Prodigy's categories.
 #include <reprise/policy.hpp>
 
 #include <initializer_list>

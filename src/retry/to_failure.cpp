@@ -1,4 +1,4 @@
-// From C++ errors and exceptions to failures: which type name each of them gets in the tree of SEMANTICS 2.3.
+// From C++ errors and exceptions to failures: which type name each of them gets in the tree of docs/reference/failures.md.
 #include <reprise/retry.hpp>
 
 #include <cxxabi.h>

@@ -130,7 +130,7 @@ TEST(TextDuration, refusals_say_what_is_wrong_and_what_to_write) {
   }
 }
 
-// "1 second", "500" and "2 minutes" are promised an answer (SEMANTICS 3.5).
+// "1 second", "500" and "2 minutes" are promised an answer (docs/reference/dialects.md).
 TEST(TextDuration, common_mistakes_get_a_remedy) {
   for (const DurationGrammar grammar : grammars) {
     EXPECT_EQ(parse_duration("1 second", grammar).error().remedy, "write 1s");

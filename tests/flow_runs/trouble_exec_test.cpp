@@ -234,5 +234,17 @@ TEST(TroubleExec, StandardInputIsKeptNoLongerThanItsRun) {
   EXPECT_EQ(kept(), 0U);
 }
 
+TEST(TroubleExec, AConstantWaitIsAsLongAsItSaysAndOthersAreWarnedOf) {
+  FlowFolder folder;
+  const Outcome constant =
+      folder.reprise({"exec", "--backoff", "constant:1h", "--jitter", "none", "--max-elapsed", "10m", "--", "false"});
+  EXPECT_EQ(constant.exit_code, 1);
+  EXPECT_NE(constant.err.find("warning: more waiting than 10m allows"), std::string::npos) << constant.err;
+  EXPECT_NE(constant.err.find("its time was over"), std::string::npos) << "an hour is longer: " << constant.err;
+  const Outcome growing = folder.reprise({"exec", "--backoff", "exponential:1h", "--max-attempts", "3", "--", "true"});
+  EXPECT_EQ(growing.exit_code, 0);
+  EXPECT_NE(growing.err.find("reprise exec: warning: "), std::string::npos) << growing.err;
+}
+
 }  // namespace
 }  // namespace reprise::testing_support

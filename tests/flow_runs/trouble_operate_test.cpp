@@ -37,6 +37,29 @@ TEST(TroubleOperate, ASecondOwnerIsRefused) {
   EXPECT_EQ(folder.reprise({"run", "other.yaml"}).exit_code, 0) << "now it is free";
 }
 
+TEST(TroubleOperate, OwnersOfAMomentAreWaitedFor) {
+  FlowFolder folder;
+  ASSERT_EQ(folder.run("steps: [{id: a, run: exit 1, retry: {policy: none}}]").exit_code, 1);
+  const std::string first = folder.last_run();
+  folder.program("busy.sh", "until test -e enough; do " REPRISE_COMMAND " signal " + first + " go; done 2>/dev/null");
+  const auto busy = folder.start({"exec", "--store", "memory:", "--progress", "quiet", "--", "./busy.sh"});
+  for (int count = 0; count < 5; ++count) {
+    const Outcome outcome = folder.run("steps: [{id: a, run: 'true'}]");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  folder.write("enough", "");
+  EXPECT_EQ(busy->join(), 0);
+}
+
+TEST(TroubleOperate, TheLogTellsWhatWasTriedAgain) {
+  FlowFolder folder;
+  const std::string document = "steps: [{id: a, run: 'echo first; test -e ok', retry: {policy: none}}]";
+  ASSERT_EQ(folder.run(document).exit_code, 1);
+  folder.write("ok", "");
+  EXPECT_EQ(folder.reprise({"retry", "@last"}).exit_code, 0);
+  EXPECT_EQ(folder.log("a", 0, 1), "first\n\n---- tried again ----\nfirst\n");
+}
+
 TEST(TroubleOperate, LookingWhileItRuns) {
   FlowFolder folder;
   const auto running = folder.start({"run", folder.flow(waits_for_go)});

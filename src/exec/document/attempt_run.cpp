@@ -1,6 +1,8 @@
 #include "exec/document/attempt_run.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include <boost/json/object.hpp>
@@ -20,6 +22,13 @@ std::string without_line_ends(std::string text) {
   return text;
 }
 
+// An attempt of that number was there before: somebody has asked to try again what had failed.
+void separate_from_before(const std::string& log_file) {
+  std::error_code ignored;
+  if (std::filesystem::exists(log_file, ignored))
+    std::ofstream{log_file, std::ios::binary | std::ios::app} << "\n---- tried again ----\n";
+}
+
 std::string_view word_for(bool is_fix) { return is_fix ? "fix: " : "require: "; }
 
 }  // namespace
@@ -29,8 +38,10 @@ AttemptRun::AttemptRun(Services& services, std::shared_ptr<StepScope> scope, con
     : services_{services}, scope_{std::move(scope)}, step_{step}, done_{std::move(done)}, timeout_{job.timeout} {
   const ScopeFacts& facts = scope_->facts();
   idempotency_key_ = to_string(facts.run) + "/" + step.id + "/" + std::to_string(facts.index);
-  if (!services.settings.store_folder.empty())
+  if (!services.settings.store_folder.empty()) {
     log_file_ = log_path(services.settings.store_folder, facts.run, step.id, facts.index, facts.attempt);
+    separate_from_before(log_file_);
+  }
   if (job.deadline != 0) {
     const Duration left{std::max<std::int64_t>(job.deadline - wall_clock_now_exactly().time_since_epoch().count(), 1)};
     if (timeout_ == Duration{0} || left < timeout_) timeout_ = left;

@@ -1,4 +1,4 @@
-// Argyll: a step's `work_config`, milliseconds; what is retried is the handler's word alone (SEMANTICS 3.4).
+// Argyll: a step's `work_config`, milliseconds; what is retried is the handler's word alone.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Azolla: {version, stop, wait, retry}, seconds as numbers (SEMANTICS 3.1).
+// Azolla: {version, stop, wait, retry}, seconds as numbers.
 #include <fmt/format.h>
 
 #include "policy/dialect/reading.hpp"

@@ -1,4 +1,4 @@
-// The native policy: what `retry:` holds in a flow document (SEMANTICS 2).
+// The native policy: what `retry:` holds in a flow document (docs/reference/policy.md).
 #include <algorithm>
 #include <charconv>
 

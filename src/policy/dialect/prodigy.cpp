@@ -1,4 +1,4 @@
-// Prodigy: `retry_config`, durations with units, backoff as a word or a map (SEMANTICS 3.5).
+// Prodigy: `retry_config`, durations with units, backoff as a word or a map.
 #include <algorithm>
 
 #include <fmt/format.h>

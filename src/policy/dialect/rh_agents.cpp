@@ -1,4 +1,4 @@
-// rh-agents: RetryConfig, seconds as numbers, filters by exception type (SEMANTICS 3.2).
+// rh-agents: RetryConfig, seconds as numbers, filters by exception type.
 #include <algorithm>
 #include <array>
 

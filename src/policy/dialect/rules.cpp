@@ -1,4 +1,4 @@
-// Entries of only_on, never_on and `when` (SEMANTICS 2.3), and the user's classify rules (SEMANTICS 4).
+// Entries of only_on, never_on and `when`, and the user's classify rules.
 #include <algorithm>
 #include <charconv>
 

@@ -1,4 +1,4 @@
-// Wave: a step's `retry:` block: a named policy and overrides, Go durations, no jitter (SEMANTICS 3.3).
+// Wave: a step's `retry:` block: a named policy and overrides, Go durations, no jitter.
 #include <fmt/format.h>
 
 #include "policy/dialect/reading.hpp"
