@@ -138,26 +138,26 @@ TEST_F(CliLook, RunsListsTheNewestFirst) {
 }
 
 TEST_F(CliLook, ShowTellsHowARunStandsAndWhatToDo) {
-  const Answer bad = answer_of([] { return show(of("@last-failed")); });
+  const Answer bad = answer_of([] { return show({.run = of("@last-failed")}); });
   EXPECT_EQ(bad.code, 0);
   EXPECT_HAS(bad.out, "status    failed: this failure is permanent");
   EXPECT_HAS(bad.out, "bad failed after 1 attempt: ValueError: no");
   EXPECT_LACKS(bad.out, "\x1b");
   EXPECT_HAS(bad.err, "reprise why " + to_string(bad_) + " bad --store " + url_);
   EXPECT_HAS(bad.err, "reprise retry " + to_string(bad_));
-  const Answer letters = answer_of([] { return show(of(letters_)); });
+  const Answer letters = answer_of([] { return show({.run = of(letters_)}); });
   EXPECT_HAS(letters.out, "status    succeeded\n");
   EXPECT_HAS(letters.out, "2 of 3 done, 1 failed");
   EXPECT_HAS(letters.out,
              "each[1] failed after 2 attempts: TimeoutError: no answer (transient, timeout); its attempts were used "
              "up; kept as a dead letter");
-  const Answer json = answer_of([] { return show(of(flaky_, true)); });
+  const Answer json = answer_of([] { return show({.run = of(flaky_, true)}); });
   expect_json_lines(json.out, 1);
   EXPECT_HAS(json.out, R"("status":"succeeded")");
   EXPECT_HAS(json.out, R"("key":"key-1","input":"in","output":"page","attempts":3,"retries":2)");
   EXPECT_HAS(json.out, R"("rescued":1)");
   EXPECT_HAS(json.out, R"("failures":[])");
-  EXPECT_HAS(answer_of([] { return show(of(later_)); }).out, "status    running");
+  EXPECT_HAS(answer_of([] { return show({.run = of(later_)}); }).out, "status    running");
 }
 
 TEST_F(CliLook, EventsAreLinesOrJson) {
@@ -291,9 +291,9 @@ TEST_F(CliLook, DoctorFindsTrouble) {
 }
 
 TEST_F(CliLook, WhatIsNotThereHasItsExitCode) {
-  EXPECT_EQ(answer_of([] { return show(of("ffffffff")); }).code, 4);
-  EXPECT_EQ(answer_of([] { return show(of("no id")); }).code, 2);
-  EXPECT_EQ(answer_of([] { return show({.store = folder_ + "/nothing.db", .run = "@last"}); }).code, 4);
+  EXPECT_EQ(answer_of([] { return show({.run = of("ffffffff")}); }).code, 4);
+  EXPECT_EQ(answer_of([] { return show({.run = of("no id")}); }).code, 2);
+  EXPECT_EQ(answer_of([] { return show({.run = {.store = folder_ + "/nothing.db", .run = "@last"}}); }).code, 4);
   EXPECT_EQ(answer_of([] { return runs({.store = "memory:"}); }).code, 2);
   const std::string broken = folder_ + "/broken2.db";
   std::ofstream{broken} << std::string(5000, 'x');

@@ -28,9 +28,10 @@ class PlainPrinter {
 
   // Without a line end. Empty: nothing to say, because the next event says it (a failure before its wait, for example).
   std::string line(const Event& event) const;
+  // The same without the time and the name of the work.
+  std::string what_happened(const Event& event) const;
 
  private:
-  std::string what_happened(const Event& event) const;
   std::string attempt(const Event& event, std::uint64_t number) const;
   std::string retrying(const Event& event) const;
   std::string failed(const Event& event) const;

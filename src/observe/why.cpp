@@ -28,22 +28,6 @@ std::string entry(const std::optional<FailureRules>& rules, std::int32_t index) 
   return is_there ? (*rules)[static_cast<std::size_t>(index)].text : "entry " + std::to_string(index + 1);
 }
 
-// Which rule gave the failure its class. The executor notes it; else it is asked again what the evidence says.
-std::string classification_of(const Failure& failure) {
-  const std::string judged = class_words(failure);
-  if (const std::size_t at = failure.details.find(classified_by); at != std::string::npos) {
-    const std::string_view rest = std::string_view{failure.details}.substr(at + classified_by.size());
-    return "It is " + judged +
-           ", by the rule: " + text::safe_to_show(rest.substr(0, std::min(rest.find('\n'), rest.size()))) + ".";
-  }
-  Failure evidence = failure;
-  evidence.failure_class.reset();
-  const Classification found = classify(evidence_of(evidence));
-  if (found.failed && !found.rule.empty() && found.failure_class == failure.failure_class)
-    return "It is " + judged + ", by the rule: " + describe_rule(found, evidence_of(evidence)) + ".";
-  return "It is " + judged + ", as the work itself or its flow says.";
-}
-
 std::string retry_reason(const Policy& policy, const Event& failed) {
   if (failed.rule >= 0) return entry(policy.only_on, failed.rule) + " stands in only_on";
   if (!policy.stops_on_class) return "its policy retries every error";
@@ -58,17 +42,8 @@ std::string attempts_left(const Policy& policy, std::uint64_t attempt) {
 }
 
 std::string wait_words(const Policy& policy, const Event& retrying) {
-  std::string words =
-      "It waits " + time_words(retrying.delay) + " before attempt " + std::to_string(retrying.next_attempt);
-  const std::string backoff = word(name_of(policy.backoff)) + " backoff";
-  if (retrying.floored) {
-    return words + ": the other side asked for at least that long (retry_after), and " + backoff + " (nominal " +
-           time_words(retrying.range.nominal) + ") had drawn less.";
-  }
-  if (retrying.range.min == retrying.range.max) return words + ", as " + backoff + " says.";
-  return words + ", drawn from " + time_words(retrying.range.min) + " to " + time_words(retrying.range.max) + " (" +
-         backoff + ", nominal " + time_words(retrying.range.nominal) + ", jitter " + word(name_of(policy.jitter)) +
-         ").";
+  return "It waits " + time_words(retrying.delay) + " before attempt " + std::to_string(retrying.next_attempt) +
+         (retrying.floored ? ": " : ", ") + wait_reason(policy, retrying) + ".";
 }
 
 std::string permanent_words(const Policy& policy, const Event& failed, const Failure& failure) {
@@ -113,15 +88,8 @@ std::vector<std::string> sentences_of(const core::StepPlan& plan, const Event& f
       failed.precondition ? "Before its first attempt" : "Attempt " + std::to_string(failed.attempt);
   sentences.push_back(which + " failed at " + date_and_time(failed.time) + ": " + what_failed(failure) + ".");
   if (failed.lost) sentences.push_back("The engine died during this attempt, which counts as a failure.");
-  sentences.push_back(classification_of(failure));
-  if (failed.reason != StopReason::none) {
-    sentences.push_back((failed.will_retry ? "No further attempt of this kind: "
-                                           : "Given up (" + word(name_of(failed.reason)) + "): ") +
-                        stop_words(plan, failed) + ".");
-  } else {
-    sentences.push_back("Tried again: " + retry_reason(plan.policy, failed) + "; " +
-                        attempts_left(plan.policy, failed.attempt) + ".");
-  }
+  sentences.push_back(classification_sentence(failure));
+  sentences.push_back(decision_sentence(plan, failed));
   return sentences;
 }
 
@@ -199,6 +167,43 @@ std::string ending_of(const Event& event, const Explanation& item) {
 }
 
 }  // namespace
+
+// The executor notes which rule it was; else it is asked again what the evidence says.
+std::string classification_sentence(const Failure& failure) {
+  const std::string judged = class_words(failure);
+  if (const std::size_t at = failure.details.find(classified_by); at != std::string::npos) {
+    const std::string_view rest = std::string_view{failure.details}.substr(at + classified_by.size());
+    return "It is " + judged +
+           ", by the rule: " + text::safe_to_show(rest.substr(0, std::min(rest.find('\n'), rest.size()))) + ".";
+  }
+  Failure evidence = failure;
+  evidence.failure_class.reset();
+  const Classification found = classify(evidence_of(evidence));
+  if (found.failed && !found.rule.empty() && found.failure_class == failure.failure_class)
+    return "It is " + judged + ", by the rule: " + describe_rule(found, evidence_of(evidence)) + ".";
+  return "It is " + judged + ", as the work itself or its flow says.";
+}
+
+std::string decision_sentence(const core::StepPlan& plan, const Event& failed) {
+  if (failed.reason == StopReason::none) {
+    return "Tried again: " + retry_reason(plan.policy, failed) + "; " + attempts_left(plan.policy, failed.attempt) +
+           ".";
+  }
+  return (failed.will_retry ? "No further attempt of this kind: "
+                            : "Given up (" + word(name_of(failed.reason)) + "): ") +
+         stop_words(plan, failed) + ".";
+}
+
+std::string wait_reason(const Policy& policy, const Event& retrying) {
+  const std::string backoff = word(name_of(policy.backoff)) + " backoff";
+  if (retrying.floored) {
+    return "the other side asked for at least that long (retry_after), and " + backoff + " (nominal " +
+           time_words(retrying.range.nominal) + ") had drawn less";
+  }
+  if (retrying.range.min == retrying.range.max) return "as " + backoff + " says";
+  return "drawn from " + time_words(retrying.range.min) + " to " + time_words(retrying.range.max) + " (" + backoff +
+         ", nominal " + time_words(retrying.range.nominal) + ", jitter " + word(name_of(policy.jitter)) + ")";
+}
 
 std::string_view name_of(WorkState state) noexcept {
   constexpr std::array<std::string_view, 5> names{"waiting", "running", "succeeded", "failed", "canceled"};
