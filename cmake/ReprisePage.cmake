@@ -1,7 +1,7 @@
 # The page of `reprise show --html`: its files become a part of the binary. A script file stands after those it needs.
 function(reprise_embed_page target)
   set(folder ${PROJECT_SOURCE_DIR}/src/observe/page)
-  set(scripts words model dom timeline items graph tables page)
+  set(scripts words model dom timeline items graph stories tables page)
   list(TRANSFORM scripts PREPEND ${folder}/)
   list(TRANSFORM scripts APPEND .js)
   set(made ${PROJECT_BINARY_DIR}/page_files.cpp)

@@ -160,6 +160,56 @@ TEST_F(CliLook, ShowTellsHowARunStandsAndWhatToDo) {
   EXPECT_HAS(answer_of([] { return show({.run = of(later_)}); }).out, "status    running");
 }
 
+TEST_F(CliLook, ShowWritesAPage) {
+  const std::string file = folder_ + "/page.html";
+  const auto written = [&] {
+    std::ostringstream text;
+    text << std::ifstream{file}.rdbuf();
+    return text.str();
+  };
+  std::ofstream{file} << "something older";
+  const auto files = [] { return std::distance(std::filesystem::directory_iterator{folder_}, {}); };
+  const auto before = files();
+  const Answer answer = answer_of([&] { return show({.run = of(letters_), .html = file}); });
+  EXPECT_EQ(answer.code, 0);
+  EXPECT_EQ(answer.out + answer.err, "");
+  EXPECT_TRUE(written().starts_with("<!doctype html>"));
+  EXPECT_HAS(written(), to_string(letters_));
+  EXPECT_EQ(files(), before) << "nothing is left beside it";
+  const Answer piped = answer_of([] { return show({.run = of(later_), .html = "-"}); });
+  EXPECT_EQ(piped.code, 0) << "a run that is not over";
+  EXPECT_TRUE(piped.out.starts_with("<!doctype html>"));
+  EXPECT_TRUE(piped.out.ends_with("</html>\n"));
+}
+
+TEST_F(CliLook, ShowWritesThroughALinkAndToDevices) {
+  const std::string file = folder_ + "/target.html";
+  const std::string link = folder_ + "/link.html";
+  std::ofstream{file} << "";
+  std::filesystem::create_symlink("target.html", link);
+  EXPECT_EQ(answer_of([&] { return show({.run = of(letters_), .html = link}); }).code, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_GT(std::filesystem::file_size(file), 0U);
+  EXPECT_EQ(answer_of([] { return show({.run = of(letters_), .html = "/dev/null"}); }).code, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_F(CliLook, APageThatCannotBeWrittenIsBadUsage) {
+  const Answer nowhere = answer_of([] { return show({.run = of(letters_), .html = folder_ + "/no/page.html"}); });
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_HAS(nowhere.err, "/no/page.html: No such file or directory");
+  std::filesystem::create_directory(folder_ + "/folder.html");
+  const Answer folder = answer_of([] { return show({.run = of(letters_), .html = folder_ + "/folder.html"}); });
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_HAS(folder.err, "Is a directory");
+  EXPECT_EQ(answer_of([] { return show({.run = of(letters_), .html = ""}); }).code, 2);
+  const Answer both = answer_of([] { return show({.run = of(letters_, true), .html = "-"}); });
+  EXPECT_EQ(both.code, 2);
+  EXPECT_EQ(both.out, "");
+  EXPECT_HAS(both.err, "--format json");
+  EXPECT_EQ(answer_of([] { return show({.run = of("ffffffff"), .html = "-"}); }).code, 4);
+}
+
 TEST_F(CliLook, EventsAreLinesOrJson) {
   const Answer text = answer_of([] { return events({.run = of(flaky_)}); });
   EXPECT_EQ(text.code, 0);

@@ -21,7 +21,12 @@ function draw(tag, attributes = {}, ...children) {
 const byId = (id) => document.getElementById(id);
 
 function badge(state, words = wordsOf(state)) {
-  return make('span', {class: 'badge', 'data-state': state}, make('span', {class: 'glyph', 'aria-hidden': 'true'}, glyphOf(state)), words);
+  return make(
+    'span',
+    {class: 'badge', 'data-state': state},
+    make('span', {class: 'glyph', 'aria-hidden': 'true'}, glyphOf(state)),
+    words,
+  );
 }
 
 function button(words, act, attributes = {}) {
@@ -60,8 +65,18 @@ const tipBox = {
     this.shownFor = found.place;
     const box = byId('tip');
     box.dataset.state = found.tip.state;
-    box.replaceChildren(make('strong', {}, make('span', {class: 'glyph', 'aria-hidden': 'true'}, glyphOf(found.tip.state)), found.tip.title));
-    append(box, found.tip.lines.map((line) => make('span', {class: 'line'}, line)));
+    box.replaceChildren(
+      make(
+        'strong',
+        {},
+        make('span', {class: 'glyph', 'aria-hidden': 'true'}, glyphOf(found.tip.state)),
+        found.tip.title,
+      ),
+    );
+    append(
+      box,
+      found.tip.lines.map((line) => make('span', {class: 'line'}, line)),
+    );
     box.showPopover();
     found.place.setAttribute('aria-describedby', 'tip');
     return this.follow();
@@ -92,6 +107,8 @@ function listenForTips() {
   document.addEventListener('focusin', (event) => tipBox.show(event.target));
   document.addEventListener('focusout', () => tipBox.hide());
   document.addEventListener('scroll', () => tipBox.follow(), {capture: true, passive: true});
-  document.addEventListener('keydown', (event) => { if (event.key === 'Escape') tipBox.hide(); });
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') tipBox.hide();
+  });
   document.documentElement.addEventListener('pointerleave', () => tipBox.hide());
 }

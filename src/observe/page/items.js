@@ -1,6 +1,6 @@
 // The items of a step that works through a list: one cell each, a state by colour and letter, and their story on demand.
 
-const cellsMax = 10000;  // at once; of longer lists a part is shown
+const cellsMax = 10000; // at once; of longer lists a part is shown
 
 class Items {
   constructor(model, openStory) {
@@ -25,29 +25,45 @@ class Items {
     const show = (first) => {
       this.fill(grid, step, first, Math.min(count, first + cellsMax));
       if (count <= cellsMax) return;
-      pager.replaceChildren(button('‹', () => show(Math.max(0, first - cellsMax)), {'aria-label': 'Earlier items', class: 'quiet'}),
+      pager.replaceChildren(
+        button('‹', () => show(Math.max(0, first - cellsMax)), {'aria-label': 'Earlier items', class: 'quiet'}),
         make('span', {}, `${number(first)} to ${number(Math.min(count, first + cellsMax) - 1)} of ${number(count)}`),
-        button('›', () => show(first + cellsMax < count ? first + cellsMax : first), {'aria-label': 'Later items', class: 'quiet'}));
+        button('›', () => show(first + cellsMax < count ? first + cellsMax : first), {
+          'aria-label': 'Later items',
+          class: 'quiet',
+        }),
+      );
     };
     show(0);
     this.listen(grid, step);
-    return make('article', {class: 'items', id: `items-${step.number}`}, make('div', {class: 'title'}, make('h3', {}, step.name, ' ', make('small', {}, counted(count, 'item'))), pager), chips, grid);
+    return make(
+      'article',
+      {class: 'items', id: `items-${step.number}`},
+      make('div', {class: 'title'}, make('h3', {}, step.name, ' ', make('small', {}, counted(count, 'item'))), pager),
+      chips,
+      grid,
+    );
   }
 
   addChips(step, count, chips, grid) {
     const counts = new Map();
-    for (const work of step.works.values()) counts.set(this.model.stateOf(work), (counts.get(this.model.stateOf(work)) || 0) + 1);
+    for (const work of step.works.values())
+      counts.set(this.model.stateOf(work), (counts.get(this.model.stateOf(work)) || 0) + 1);
     const untouched = count - step.works.size + (counts.get('untouched') || 0);
     if (untouched > 0) counts.set('untouched', untouched);
     for (const state of Object.keys(looks)) {
       if (!counts.has(state)) continue;
-      const chip = button([badge(state), make('b', {}, number(counts.get(state)))], () => {
-        const isOn = chip.getAttribute('aria-pressed') === 'true';
-        for (const other of chips.children) other.setAttribute('aria-pressed', 'false');
-        chip.setAttribute('aria-pressed', String(!isOn));
-        if (isOn) delete grid.dataset.only;
-        else grid.dataset.only = state;
-      }, {class: 'chip', 'aria-pressed': 'false'});
+      const chip = button(
+        [badge(state), make('b', {}, number(counts.get(state)))],
+        () => {
+          const isOn = chip.getAttribute('aria-pressed') === 'true';
+          for (const other of chips.children) other.setAttribute('aria-pressed', 'false');
+          chip.setAttribute('aria-pressed', String(!isOn));
+          if (isOn) delete grid.dataset.only;
+          else grid.dataset.only = state;
+        },
+        {class: 'chip', 'aria-pressed': 'false'},
+      );
       chips.append(chip);
     }
   }
@@ -67,18 +83,26 @@ class Items {
     if (grid.firstChild) grid.firstChild.tabIndex = 0;
   }
 
-  workOf(step, cell) { return step.works.get(Number(cell.dataset.item)); }
+  workOf(step, cell) {
+    return step.works.get(Number(cell.dataset.item));
+  }
 
   listen(grid, step) {
     tell(grid, (target) => {
       if (!target.classList.contains('cell')) return null;
       const work = this.workOf(step, target);
-      const tip = work ? this.model.tipOfWork(work) : {title: `${step.name}[${target.dataset.item}]: not begun`, state: 'untouched', lines: []};
-      target.setAttribute('aria-label', tip.title);  // ten thousand labels at once would only cost time
+      const tip = work
+        ? this.model.tipOfWork(work)
+        : {title: `${step.name}[${target.dataset.item}]: not begun`, state: 'untouched', lines: []};
+      target.setAttribute('aria-label', tip.title); // ten thousand labels at once would only cost time
       return {...tip, place: target};
     });
-    const open = (cell) => { if (this.workOf(step, cell)) this.openStory(this.workOf(step, cell)); };
-    grid.addEventListener('click', (event) => { if (event.target.classList.contains('cell')) open(event.target); });
+    const open = (cell) => {
+      if (this.workOf(step, cell)) this.openStory(this.workOf(step, cell));
+    };
+    grid.addEventListener('click', (event) => {
+      if (event.target.classList.contains('cell')) open(event.target);
+    });
     grid.addEventListener('keydown', (event) => {
       if (!event.target.classList.contains('cell')) return;
       if (event.key === 'Enter' || event.key === ' ') {
@@ -91,11 +115,21 @@ class Items {
   }
 
   walk(grid, event) {
-    const cells = grid.dataset.only ? [...grid.querySelectorAll(`[data-state="${grid.dataset.only}"]`)] : [...grid.children];
+    const cells = grid.dataset.only
+      ? [...grid.querySelectorAll(`[data-state="${grid.dataset.only}"]`)]
+      : [...grid.children];
     const columns = getComputedStyle(grid).gridTemplateColumns.split(' ').length;
     const at = cells.indexOf(event.target);
-    const to = {ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at + columns, ArrowUp: at - columns, Home: 0, End: cells.length - 1,
-      PageDown: Math.min(cells.length - 1, at + 10 * columns), PageUp: Math.max(0, at - 10 * columns)}[event.key];
+    const to = {
+      ArrowRight: at + 1,
+      ArrowLeft: at - 1,
+      ArrowDown: at + columns,
+      ArrowUp: at - columns,
+      Home: 0,
+      End: cells.length - 1,
+      PageDown: Math.min(cells.length - 1, at + 10 * columns),
+      PageUp: Math.max(0, at - 10 * columns),
+    }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     if (to < 0 || to >= cells.length) return;

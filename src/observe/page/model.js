@@ -23,7 +23,15 @@ class Model {
     let at = this.head.created;
     for (const row of data.events) {
       at += row[1];
-      const event = {index: this.events.length, type: data.types[row[0]] || 'unknown', at, step: row[2] - 1, item: row[3], attempt: row[4], row};
+      const event = {
+        index: this.events.length,
+        type: data.types[row[0]] || 'unknown',
+        at,
+        step: row[2] - 1,
+        item: row[3],
+        attempt: row[4],
+        row,
+      };
       this.add(event);
       this.events.push(event);
     }
@@ -33,11 +41,24 @@ class Model {
     for (const pause of this.pauses) if (pause.to === null) pause.to = this.to;
   }
 
-  text(event, place) { return this.texts[event.row[place]]; }
+  text(event, place) {
+    return this.texts[event.row[place]];
+  }
 
   work(step, item) {
     const works = this.steps[step].works;
-    if (!works.has(item)) works.set(item, {step: this.steps[step], item, state: 'untouched', events: [], failures: 0, attempts: 0, waits: 0, dead: false, heldFrom: null});
+    if (!works.has(item))
+      works.set(item, {
+        step: this.steps[step],
+        item,
+        state: 'untouched',
+        events: [],
+        failures: 0,
+        attempts: 0,
+        waits: 0,
+        dead: false,
+        heldFrom: null,
+      });
     return works.get(item);
   }
 
@@ -47,7 +68,9 @@ class Model {
     return work.state === 'failed' && work.dead ? 'dead' : work.state;
   }
 
-  nameOf(work) { return work.step.has_items ? `${work.step.name}[${work.item}]` : work.step.name; }
+  nameOf(work) {
+    return work.step.has_items ? `${work.step.name}[${work.item}]` : work.step.name;
+  }
 
   add(event) {
     if (event.step < 0) this.addOfRun(event);
@@ -86,7 +109,8 @@ class Model {
     for (const step of this.steps) {
       if (step.finally) this.forget(step);
       for (const work of step.works.values()) {
-        if (work.state === 'canceled' || (work.state === 'failed' && !isLimited)) Object.assign(work, {state: 'waiting', dead: false});
+        if (work.state === 'canceled' || (work.state === 'failed' && !isLimited))
+          Object.assign(work, {state: 'waiting', dead: false});
       }
     }
   }
@@ -143,12 +167,17 @@ class Model {
         close(event, null, []);
         begin(event, {kind: 'attempt', outcome: 'running', attempt: event.attempt, way});
       } else if (event.type === 'completed') {
-        if (open === null && work.heldFrom !== null) begin({at: work.heldFrom}, {kind: 'hold', outcome: 'succeeded', attempt: 0, way: ''});
+        if (open === null && work.heldFrom !== null)
+          begin({at: work.heldFrom}, {kind: 'hold', outcome: 'succeeded', attempt: 0, way: ''});
         close(event, 'succeeded', this.text(event, 7) === '' ? [] : [`Result: ${this.text(event, 7)}`]);
         way = '';
       } else if (event.type === 'failed') {
         if (open === null) begin(event, {kind: 'refusal', outcome: 'failed', attempt: event.attempt, way});
-        close(event, event.row[5] & wasLost ? 'lost' : event.row[5] & wasCanceled ? 'canceled' : 'failed', this.failureLines(event));
+        close(
+          event,
+          event.row[5] & wasLost ? 'lost' : event.row[5] & wasCanceled ? 'canceled' : 'failed',
+          this.failureLines(event),
+        );
         segments[segments.length - 1].failed = event;
       } else if (event.type === 'retrying') {
         begin(event, {kind: 'wait', outcome: 'waiting', attempt: event.row[5], way, retrying: event});
@@ -175,41 +204,74 @@ class Model {
     const took = span(segment.to - segment.from);
     const when = `${clock(segment.from)}${segment.isOpen ? '' : ` to ${clock(segment.to)}`}`;
     if (segment.kind === 'wait') return this.tipOfWait(segment, name, took, when);
-    if (segment.kind === 'refusal') return {title: `${name} was not begun`, state: 'failed', lines: [...segment.lines, when]};
-    if (segment.kind === 'hold') return {title: `${name} waited ${took}`, state: 'succeeded', lines: [...segment.lines, when]};
-    const ends = {running: `is running for ${took}`, succeeded: `succeeded in ${took}`, failed: `failed after ${took}`,
-      lost: `was lost after ${took} at most`, canceled: `was stopped after ${took}`};
+    if (segment.kind === 'refusal')
+      return {title: `${name} was not begun`, state: 'failed', lines: [...segment.lines, when]};
+    if (segment.kind === 'hold')
+      return {title: `${name} waited ${took}`, state: 'succeeded', lines: [...segment.lines, when]};
+    const ends = {
+      running: `is running for ${took}`,
+      succeeded: `succeeded in ${took}`,
+      failed: `failed after ${took}`,
+      lost: `was lost after ${took} at most`,
+      canceled: `was stopped after ${took}`,
+    };
     const limit = segment.work.step.max_attempts;
     const which = `attempt ${segment.attempt}${limit !== null && segment.attempt <= limit ? ` of ${limit}` : ''}`;
     const way = segment.way === '' ? '' : ` (its ${segment.way})`;
-    return {title: `${name}, ${which}${way} ${ends[segment.outcome]}`, state: segment.outcome, lines: [...segment.lines, when]};
+    return {
+      title: `${name}, ${which}${way} ${ends[segment.outcome]}`,
+      state: segment.outcome,
+      lines: [...segment.lines, when],
+    };
   }
 
   tipOfWait(segment, name, took, when) {
     const delay = segment.retrying.row[6];
     const reason = this.text(segment.retrying, 7);
     const lines = [`The wait is ${span(delay)}, ${reason}.`];
-    const before = segment.work.events.filter((event) => event.type === 'failed' && event.index < segment.retrying.index).pop();
+    const before = segment.work.events
+      .filter((event) => event.type === 'failed' && event.index < segment.retrying.index)
+      .pop();
     if (before) lines.push(`After: ${this.text(before, 6)}`, this.text(before, 8), this.text(before, 9));
-    if (before && before.row.length > 10) lines.push(`The other side asked for a wait of ${span(before.row[10])} (Retry-After).`);
+    if (before && before.row.length > 10)
+      lines.push(`The other side asked for a wait of ${span(before.row[10])} (Retry-After).`);
     const verb = segment.isOpen ? 'waits until' : 'waited';
     const howLong = segment.isOpen ? clock(segment.from + delay) : took;
-    return {title: `${name} ${verb} ${howLong} before attempt ${segment.attempt}`, state: 'waiting', lines: [...lines, ...segment.lines, when]};
+    return {
+      title: `${name} ${verb} ${howLong} before attempt ${segment.attempt}`,
+      state: 'waiting',
+      lines: [...lines, ...segment.lines, when],
+    };
   }
 
   tipOfPause(pause) {
     const when = `${clock(pause.from)} to ${clock(pause.to)}`;
-    if (pause.kind === 'pause') return {title: `The run was paused for ${span(pause.to - pause.from)}`, state: 'paused', lines: ['Somebody paused it. Nothing starts during a pause.', when]};
-    return {title: `Nobody worked for ${span(pause.to - pause.from)} at most`, state: 'lost',
-      lines: ['The engine died after its last event, and was started again. Attempts that were running count as lost.', when]};
+    if (pause.kind === 'pause')
+      return {
+        title: `The run was paused for ${span(pause.to - pause.from)}`,
+        state: 'paused',
+        lines: ['Somebody paused it. Nothing starts during a pause.', when],
+      };
+    return {
+      title: `Nobody worked for ${span(pause.to - pause.from)} at most`,
+      state: 'lost',
+      lines: [
+        'The engine died after its last event, and was started again. Attempts that were running count as lost.',
+        when,
+      ],
+    };
   }
 
   tipOfWork(work) {
     const state = this.stateOf(work);
-    const lines = [`${counted(work.attempts, 'attempt')}, ${counted(work.failures, 'failure')}, ${counted(work.waits, 'wait')}`];
+    const lines = [
+      `${counted(work.attempts, 'attempt')}, ${counted(work.failures, 'failure')}, ${counted(work.waits, 'wait')}`,
+    ];
     for (const segment of this.segmentsOf(work).slice(0, 12)) {
-      if (segment.kind === 'wait') lines.push(`… waited ${span(segment.to - segment.from)}`);
-      else lines.push(`${glyphOf(segment.outcome)} attempt ${segment.attempt}: ${segment.failed ? this.text(segment.failed, 6) : `${wordsOf(segment.outcome)}, ${span(segment.to - segment.from)}`}`);
+      const took = span(segment.to - segment.from);
+      const end = segment.failed ? this.text(segment.failed, 6) : `${wordsOf(segment.outcome)}, ${took}`;
+      const told = segment.kind === 'wait' ? `waited ${took}` : `attempt ${segment.attempt}: ${end}`;
+      lines.push(`${glyphOf(segment.outcome)} ${told}`);
     }
     return {title: `${this.nameOf(work)}: ${wordsOf(state)}`, state, lines};
   }
@@ -221,10 +283,14 @@ class Model {
     switch (event.type) {
       case 'started':
         return `${attempt} started`;
-      case 'completed':
-        return `done${event.row[5] > 0 ? ` after ${counted(event.row[5], 'attempt')} in ${span(event.row[6])}` : ''}${this.text(event, 7) ? `: ${this.text(event, 7)}` : ''}`;
-      case 'failed':
-        return `${event.row[5] & wasPrecondition ? 'its precondition' : attempt} failed: ${this.text(event, 6)} (${this.text(event, 7)}). ${this.text(event, 9)}`;
+      case 'completed': {
+        const after = event.row[5] > 0 ? ` after ${counted(event.row[5], 'attempt')} in ${span(event.row[6])}` : '';
+        return `done${after}${this.text(event, 7) === '' ? '' : `: ${this.text(event, 7)}`}`;
+      }
+      case 'failed': {
+        const which = event.row[5] & wasPrecondition ? 'its precondition' : attempt;
+        return `${which} failed: ${this.text(event, 6)} (${this.text(event, 7)}). ${this.text(event, 9)}`;
+      }
       case 'retrying':
         return `waits ${span(event.row[6])} before attempt ${event.row[5]}, ${this.text(event, 7)}`;
       default:

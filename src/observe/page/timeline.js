@@ -1,7 +1,7 @@
 // One row a step, in the order of the plan; attempts, waits and pauses as segments on one scale of time.
 
-const segmentsMax = 400;  // in one row; more are drawn as bars that tell how many there were
-const lanesMax = 12;      // a step with so few items has a row for each
+const segmentsMax = 400; // in one row; more are drawn as bars that tell how many there were
+const lanesMax = 12; // a step with so few items has a row for each
 const barsPerRow = 96;
 const zooms = [1, 2, 4, 8, 16, 32];
 
@@ -11,17 +11,29 @@ class Timeline {
     this.openStory = openStory;
     this.zoom = 0;
     this.body = byId('timeline-body');
-    this.rows = [];  // of segments, for the arrow keys
+    this.rows = []; // of segments, for the arrow keys
   }
 
-  share(at) { return (at - this.model.from) / (this.model.to - this.model.from); }
+  share(at) {
+    return (at - this.model.from) / (this.model.to - this.model.from);
+  }
 
   render() {
     this.axis = make('div', {class: 'axis', 'aria-hidden': 'true'});
-    this.inner = make('div', {class: 'rows'}, make('div', {class: 'row axis-row'}, make('div', {class: 'label'}, ''), this.axis));
+    this.inner = make(
+      'div',
+      {class: 'rows'},
+      make('div', {class: 'row axis-row'}, make('div', {class: 'label'}, ''), this.axis),
+    );
     if (this.model.pauses.length > 0) this.addRunRow();
     for (const step of this.model.steps) this.addStep(step);
-    this.body.replaceChildren(make('div', {class: 'scroll timeline', role: 'group', 'aria-label': 'Timeline: arrow keys walk through it'}, this.inner));
+    this.body.replaceChildren(
+      make(
+        'div',
+        {class: 'scroll timeline', role: 'group', 'aria-label': 'Timeline: arrow keys walk through it'},
+        this.inner,
+      ),
+    );
     this.scroller = this.body.firstChild;
     this.addBands();
     this.addZoom();
@@ -44,23 +56,37 @@ class Timeline {
   }
 
   addRunRow() {
-    this.addRow([make('span', {class: 'name'}, 'the run')], this.model.pauses.map((pause) => {
-      const state = pause.kind === 'pause' ? 'paused' : 'lost';
-      return this.segment(pause.kind, state, pause.from, pause.to, () => this.model.tipOfPause(pause), null);
-    }), {class: 'row run'});
+    this.addRow(
+      [make('span', {class: 'name'}, 'the run')],
+      this.model.pauses.map((pause) => {
+        const state = pause.kind === 'pause' ? 'paused' : 'lost';
+        return this.segment(pause.kind, state, pause.from, pause.to, () => this.model.tipOfPause(pause), null);
+      }),
+      {class: 'row run'},
+    );
   }
 
   addStep(step) {
-    const label = [make('span', {class: 'glyph', 'data-state': stateOfStep(step), 'aria-hidden': 'true'}, glyphOf(stateOfStep(step))),
-      make('span', {class: 'name'}, step.name)];
+    const label = [
+      make(
+        'span',
+        {class: 'glyph', 'data-state': stateOfStep(step), 'aria-hidden': 'true'},
+        glyphOf(stateOfStep(step)),
+      ),
+      make('span', {class: 'name'}, step.name),
+    ];
     const works = [...step.works.values()].sort((a, b) => a.item - b.item);
     const id = {id: `step-${step.number}`};
     if (works.length === 0) {
       const {track} = this.addRow(label, [], id);
       track.append(make('span', {class: 'remark'}, wordsOf(step.state)));
     } else if (step.has_items && works.length <= lanesMax) {
-      this.addRow([...label, make('span', {class: 'count'}, counted(step.items, 'item'))], [], {...id, class: 'row parent'});
-      for (const work of works) this.addWork(work, [make('span', {class: 'name'}, `[${work.item}]`)], {class: 'row lane'});
+      this.addRow([...label, make('span', {class: 'count'}, counted(step.items, 'item'))], [], {
+        ...id,
+        class: 'row parent',
+      });
+      for (const work of works)
+        this.addWork(work, [make('span', {class: 'name'}, `[${work.item}]`)], {class: 'row lane'});
     } else if (step.has_items) {
       this.addBars(step, works, [...label, make('span', {class: 'count'}, counted(step.items, 'item'))], id);
     } else {
@@ -71,17 +97,36 @@ class Timeline {
   addWork(work, label, attributes) {
     const segments = this.model.segmentsOf(work);
     if (segments.length > segmentsMax) this.addBars(work.step, [work], label, attributes);
-    else this.addRow(label, segments.map((segment) => this.segmentOf(segment)), attributes);
+    else
+      this.addRow(
+        label,
+        segments.map((segment) => this.segmentOf(segment)),
+        attributes,
+      );
   }
 
   segmentOf(segment) {
-    const element = this.segment(segment.kind, segment.outcome, segment.from, segment.to, () => this.model.tipOf(segment), () => this.openStory(segment.work));
+    const element = this.segment(
+      segment.kind,
+      segment.outcome,
+      segment.from,
+      segment.to,
+      () => this.model.tipOf(segment),
+      () => this.openStory(segment.work),
+    );
     if (segment.way) element.classList.add('other-way');
     return element;
   }
 
   segment(kind, state, from, to, teller, act) {
-    const element = make('button', {type: 'button', class: 'segment', 'data-kind': kind, 'data-state': state, tabindex: '-1', 'aria-label': teller().title});
+    const element = make('button', {
+      type: 'button',
+      class: 'segment',
+      'data-kind': kind,
+      'data-state': state,
+      tabindex: '-1',
+      'aria-label': teller().title,
+    });
     element.style.setProperty('--at', `${this.share(from) * 100}%`);
     element.style.width = `${Math.max(0, this.share(to) - this.share(from)) * 100}%`;
     if (kind !== 'wait') element.append(make('span', {class: 'glyph', 'aria-hidden': 'true'}, glyphOf(state)));
@@ -118,18 +163,33 @@ class Timeline {
   }
 
   bar(step, bar, most, from, width) {
-    const element = make('button', {type: 'button', class: 'segment bar', 'data-kind': 'bar', 'data-state': bar.failed > 0 ? 'failed' : 'succeeded', tabindex: '-1'});
+    const element = make('button', {
+      type: 'button',
+      class: 'segment bar',
+      'data-kind': 'bar',
+      'data-state': bar.failed > 0 ? 'failed' : 'succeeded',
+      tabindex: '-1',
+    });
     element.style.setProperty('--at', `${this.share(from) * 100}%`);
     element.style.width = `${100 / barsPerRow}%`;
     const well = bar.running - bar.failed;
-    for (const [part, below, count] of [['well', 0, well], ['badly', well, bar.failed]]) {
+    for (const [part, below, count] of [
+      ['well', 0, well],
+      ['badly', well, bar.failed],
+    ]) {
       const piece = make('span', {class: part});
       piece.style.setProperty('--from', `${(below / most) * 100}%`);
       piece.style.setProperty('--high', `${(count / most) * 100}%`);
       element.append(piece);
     }
-    const tip = {title: `${step.name}: ${counted(bar.running, 'attempt')} at work`, state: bar.failed > 0 ? 'failed' : 'running',
-      lines: [`${number(bar.begun)} began, ${number(bar.failed)} failed, ${counted(bar.waits, 'wait')} began`, `${clock(from)} to ${clock(from + width)}`]};
+    const tip = {
+      title: `${step.name}: ${counted(bar.running, 'attempt')} at work`,
+      state: bar.failed > 0 ? 'failed' : 'running',
+      lines: [
+        `${number(bar.begun)} began, ${number(bar.failed)} failed, ${counted(bar.waits, 'wait')} began`,
+        `${clock(from)} to ${clock(from + width)}`,
+      ],
+    };
     element.setAttribute('aria-label', tip.title);
     element.addEventListener('click', () => byId(`items-${step.number}`)?.scrollIntoView({block: 'center'}));
     return tell(element, () => tip);
@@ -156,26 +216,57 @@ class Timeline {
       this.scroller.scrollLeft = middle * this.scroller.scrollWidth - this.scroller.clientWidth / 2;
       this.drawAxis();
     };
-    byId('zoom').replaceChildren(button('−', () => set(this.zoom - 1), {'aria-label': 'Zoom out', class: 'quiet'}),
-      button('+', () => set(this.zoom + 1), {'aria-label': 'Zoom in', class: 'quiet'}), button('All', () => set(0), {'aria-label': 'Show all of it', class: 'quiet'}));
+    byId('zoom').replaceChildren(
+      button('−', () => set(this.zoom - 1), {'aria-label': 'Zoom out', class: 'quiet'}),
+      button('+', () => set(this.zoom + 1), {'aria-label': 'Zoom in', class: 'quiet'}),
+      button('All', () => set(0), {'aria-label': 'Show all of it', class: 'quiet'}),
+    );
   }
 
   addLegend() {
-    const states = new Set([...this.inner.querySelectorAll('.segment:not(.bar, [data-kind="wait"], [data-kind="pause"], [data-kind="gone"])')].map((element) => element.dataset.state));
-    const sample = (kind, state) => make('span', {class: 'segment sample', 'data-kind': kind, 'data-state': state, 'aria-hidden': 'true'}, kind === 'wait' ? '' : make('span', {class: 'glyph'}, glyphOf(state)));
+    const states = new Set(
+      [
+        ...this.inner.querySelectorAll(
+          '.segment:not(.bar, [data-kind="wait"], [data-kind="pause"], [data-kind="gone"])',
+        ),
+      ].map((element) => element.dataset.state),
+    );
+    const sample = (kind, state) =>
+      make(
+        'span',
+        {class: 'segment sample', 'data-kind': kind, 'data-state': state, 'aria-hidden': 'true'},
+        kind === 'wait' ? '' : make('span', {class: 'glyph'}, glyphOf(state)),
+      );
     const entry = (kind, state, words) => make('span', {class: 'entry'}, sample(kind, state), words);
     const legend = byId('timeline-legend');
     legend.replaceChildren();
-    for (const state of ['succeeded', 'failed', 'lost', 'canceled', 'running']) if (states.has(state)) legend.append(entry('attempt', state, state === 'succeeded' ? 'succeeded' : wordsOf(state)));
-    if (this.inner.querySelector('[data-kind="wait"]')) legend.append(entry('wait', 'waiting', 'wait between attempts'));
+    for (const state of ['succeeded', 'failed', 'lost', 'canceled', 'running'])
+      if (states.has(state))
+        legend.append(entry('attempt', state, state === 'succeeded' ? 'succeeded' : wordsOf(state)));
+    if (this.inner.querySelector('[data-kind="wait"]'))
+      legend.append(entry('wait', 'waiting', 'wait between attempts'));
     if (this.inner.querySelector('.other-way')) {
       const other = entry('attempt', 'succeeded', 'fallback or failure handler');
       other.firstChild.classList.add('other-way');
       legend.append(other);
     }
     if (this.model.pauses.some((pause) => pause.kind === 'pause')) legend.append(entry('pause', 'paused', 'paused'));
-    if (this.model.pauses.some((pause) => pause.kind === 'gone')) legend.append(entry('gone', 'lost', 'the engine was gone'));
-    if (this.inner.querySelector('.bar')) legend.append(make('span', {class: 'entry'}, make('span', {class: 'bar-sample', 'aria-hidden': 'true'}, make('span', {class: 'badly'}), make('span', {class: 'well'})), 'attempts at work, those that failed hatched'));
+    if (this.model.pauses.some((pause) => pause.kind === 'gone'))
+      legend.append(entry('gone', 'lost', 'the engine was gone'));
+    if (this.inner.querySelector('.bar'))
+      legend.append(
+        make(
+          'span',
+          {class: 'entry'},
+          make(
+            'span',
+            {class: 'bar-sample', 'aria-hidden': 'true'},
+            make('span', {class: 'badly'}),
+            make('span', {class: 'well'}),
+          ),
+          'attempts at work, those that failed hatched',
+        ),
+      );
   }
 
   drawAxis() {
@@ -199,8 +290,14 @@ class Timeline {
     const row = this.rows.findIndex((segments) => segments.includes(target));
     if (row < 0) return;
     const place = this.rows[row].indexOf(target);
-    const next = {ArrowRight: () => this.rows[row][place + 1], ArrowLeft: () => this.rows[row][place - 1], Home: () => this.rows[row][0],
-      End: () => this.rows[row].at(-1), ArrowDown: () => this.inRow(row, 1, target), ArrowUp: () => this.inRow(row, -1, target)}[event.key];
+    const next = {
+      ArrowRight: () => this.rows[row][place + 1],
+      ArrowLeft: () => this.rows[row][place - 1],
+      Home: () => this.rows[row][0],
+      End: () => this.rows[row].at(-1),
+      ArrowDown: () => this.inRow(row, 1, target),
+      ArrowUp: () => this.inRow(row, -1, target),
+    }[event.key];
     if (!next) return;
     event.preventDefault();
     const element = next();
@@ -214,7 +311,10 @@ class Timeline {
   inRow(row, direction, target) {
     const left = (element) => parseFloat(element.style.getPropertyValue('--at'));
     for (let at = row + direction; at >= 0 && at < this.rows.length; at += direction) {
-      if (this.rows[at].length > 0) return this.rows[at].reduce((best, one) => (Math.abs(left(one) - left(target)) < Math.abs(left(best) - left(target)) ? one : best));
+      if (this.rows[at].length > 0)
+        return this.rows[at].reduce((best, one) =>
+          Math.abs(left(one) - left(target)) < Math.abs(left(best) - left(target)) ? one : best,
+        );
     }
     return null;
   }

@@ -13,8 +13,15 @@ function span(us) {
   if (us < 999500) return `${Number((us / 1e3).toPrecision(3))}ms`;
   if (us < 60e6) return `${Number((us / 1e6).toPrecision(3))}s`;
   const seconds = Math.round(us / 1e6);
-  const parts = [[Math.floor(seconds / 3600), 'h'], [Math.floor((seconds % 3600) / 60), 'm'], [seconds % 60, 's']];
-  return parts.filter(([count]) => count > 0).map(([count, unit]) => `${count}${unit}`).join('');
+  const parts = [
+    [Math.floor(seconds / 3600), 'h'],
+    [Math.floor((seconds % 3600) / 60), 'm'],
+    [seconds % 60, 's'],
+  ];
+  return parts
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count}${unit}`)
+    .join('');
 }
 
 const iso = (us) => new Date(us / 1000).toISOString();
