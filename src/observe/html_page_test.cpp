@@ -203,6 +203,9 @@ TEST(ObserveHtmlPage, BeyondItsLimitsItCountsAndSaysSo) {
   const json::object terse = data_of(page_of(view_of({"list", "each"}), story.events, {.text_bytes_max = 20}));
   EXPECT_EQ(terse.at("events").as_array().size(), 12U);
   EXPECT_EQ(text_at(terse, 1, 6), "no answer from 0");
+  story.fail(0, "no answer from 0");
+  const json::object again = data_of(page_of(view_of({"list", "each"}), story.events, {.text_bytes_max = 20}));
+  EXPECT_EQ(text_at(again, 13, 6), "no answer from 0") << "what is there can be said again";
   EXPECT_TRUE(text_at(terse, 4, 6).starts_with("(left out")) << text_at(terse, 4, 6);
 }
 

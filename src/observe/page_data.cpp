@@ -116,12 +116,16 @@ PageData::PageData(const runtime::RunView& view, const PageAbout& about, PageLim
 void PageData::add_number(std::int64_t number) { rows_ += "," + std::to_string(number); }
 
 void PageData::add_text(std::string_view text) {
-  const bool has_room = text_bytes_ + text.size() <= limits_.text_bytes_max;
-  const auto [found, is_new] =
-      text_numbers_.try_emplace(std::string{has_room ? text : text_left_out}, text_numbers_.size());
-  if (is_new) {
-    text_bytes_ += text.size();
-    texts_ += (texts_.empty() ? "" : ",") + text::json_string(found->first);
+  auto found = text_numbers_.find(std::string{text});
+  if (found == text_numbers_.end()) {
+    const bool has_room = text_bytes_ + text.size() <= limits_.text_bytes_max;
+    const auto [place, is_new] =
+        text_numbers_.try_emplace(std::string{has_room ? text : text_left_out}, text_numbers_.size());
+    if (is_new) {
+      text_bytes_ += text.size();
+      texts_ += (texts_.empty() ? "" : ",") + text::json_string(place->first);
+    }
+    found = place;
   }
   add_number(static_cast<std::int64_t>(found->second));
 }

@@ -20,7 +20,8 @@ const tipOf = (page) => page.locator('#tip').innerText();
 const drawn = (page) =>
   page.evaluate(() => {
     const segments = (kind) => document.querySelectorAll(`#timeline-body .segment[data-kind="${kind}"]`).length;
-    const inBars = (member) => [...document.querySelectorAll('.row.bars')].reduce((sum, row) => sum + Number(row.dataset[member]), 0);
+    const inBars = (member) =>
+      [...document.querySelectorAll('.row.bars')].reduce((sum, row) => sum + Number(row.dataset[member]), 0);
     return {
       attempts: segments('attempt') + inBars('attempts'),
       waits: segments('wait') + inBars('waits'),
@@ -43,8 +44,7 @@ async function takePicture(file) {
   const {file: quickstart} = runs.run('quickstart');
   const browser = await launch(work);
   const {page} = await open(browser, quickstart, {width: 1180, height: 840});
-  const wait = page.locator('#timeline-body .segment[data-kind="wait"]').nth(1);
-  await wait.focus();
+  await page.locator('#step-3 .segment[data-kind="wait"]').focus();
   await page.screenshot({path: file});
   await browser.close();
 }
@@ -56,6 +56,7 @@ function testPages() {
     browser = await launch(work);
     for (const name of ['quickstart', 'failed', 'hostile', 'many']) made[name] = runs.run(name);
     made.killed = await runs.killAndResume('killed');
+    made.retried = await runs.retryAndSignal('retried');
   });
   after(() => browser.close());
 
@@ -68,7 +69,7 @@ function testPages() {
     await page.close();
   };
 
-  for (const name of ['quickstart', 'failed', 'killed', 'many', 'hostile']) {
+  for (const name of ['quickstart', 'failed', 'killed', 'retried', 'many', 'hostile']) {
     for (const scheme of ['light', 'dark']) {
       for (const width of [1280, 420]) {
         it(`${name}, ${scheme}, ${width} wide: all attempts, waits and pauses, nothing wider than the window`, () =>
@@ -85,10 +86,14 @@ function testPages() {
   it('has the numbers of reprise show', () =>
     look(made.failed.file, {}, async (page) => {
       const {shown} = made.failed;
-      const rows = await page.locator('#statistics tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+      const rows = await page
+        .locator('#statistics tbody tr')
+        .evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
       assert.deepEqual(
         rows.map((row) => [row[0], row[3], row[4], row[5], row[6], row[7]]),
-        shown.steps.map((step) => [step.step, step.attempts, step.retries, step.rescued, step.failed, step.lost].map(String)),
+        shown.steps.map((step) =>
+          [step.step, step.attempts, step.retries, step.rescued, step.failed, step.lost].map(String),
+        ),
       );
       assert.match(await page.locator('.masthead').innerText(), /release[^]*failed: its attempts were used up/);
     }));
@@ -96,8 +101,12 @@ function testPages() {
   it('counts what retries were good for', () =>
     look(made.many.file, {}, async (page) => {
       const tiles = await page.locator('.tiles').innerText();
-      const retried = new Set(made.many.events.filter((event) => event.type === 'retrying').map((event) => `${event.step} ${event.item}`));
-      const done = new Set(made.many.events.filter((event) => event.type === 'completed').map((event) => `${event.step} ${event.item}`));
+      const retried = new Set(
+        made.many.events.filter((event) => event.type === 'retrying').map((event) => `${event.step} ${event.item}`),
+      );
+      const done = new Set(
+        made.many.events.filter((event) => event.type === 'completed').map((event) => `${event.step} ${event.item}`),
+      );
       const rescued = [...retried].filter((one) => done.has(one)).length;
       assert.equal(rescued, 2000);
       assert.ok(tiles.includes(`${retried.size.toLocaleString('en')}\nwork with retries`), tiles);
@@ -110,7 +119,14 @@ function testPages() {
       const retrying = made.quickstart.events.find((event) => event.type === 'retrying' && event.step === 'download');
       await page.locator('#step-0 .segment[data-kind="wait"]').first().hover();
       const tip = await tipOf(page);
-      for (const words of ['download waited', 'before attempt 2', 'drawn from 375ms to 625ms', 'exit 1: connection reset by peer', 'It is transient', 'max_attempts 3 leaves 2']) {
+      for (const words of [
+        'download waited',
+        'before attempt 2',
+        'drawn from 375ms to 625ms',
+        'exit 1: connection reset by peer',
+        'It is transient',
+        'max_attempts 3 leaves 2',
+      ]) {
         assert.ok(tip.includes(words), `no "${words}" in ${tip}`);
       }
       const ms = Number(Number(retrying.delay_ms).toPrecision(3));
@@ -156,6 +172,19 @@ function testPages() {
       assert.equal(await page.locator('#timeline-body .segment[data-kind="attempt"][data-state="running"]').count(), 1);
     }));
 
+  it('shows a run that is under way, and when it was over in between', async () => {
+    await look(made.retried.open, {}, async (page) => {
+      assert.match(await page.locator('#head').innerText(), /This run was not over when the page was made/);
+      assert.match(await page.locator('#step-2').innerText(), /collect[^]*waiting/);
+      await page.locator('#timeline-body .segment[data-kind="over"]').hover();
+      assert.match(await tipOf(page), /The run was over for [^]*somebody asked to try again/);
+    });
+    await look(made.retried.file, {}, async (page) => {
+      await page.locator('#step-2 .segment[data-kind="hold"]').hover();
+      assert.match(await tipOf(page), /collect waited/);
+    });
+  });
+
   it('walks through a grid of ten thousand by keyboard, and opens an item', () =>
     look(made.many.file, {}, async (page) => {
       assert.equal(await page.locator('.cell').count(), 10000);
@@ -166,12 +195,21 @@ function testPages() {
         if (event.type === 'completed') states[event.item] = {...state, name: state.failed ? 'rescued' : 'succeeded'};
       }
       const cells = await page.locator('.cell').evaluateAll((all) => all.map((cell) => cell.dataset.state));
-      assert.deepEqual(cells, Object.keys(states).map((item) => states[item].name));
+      assert.deepEqual(
+        cells,
+        Object.keys(states).map((item) => states[item].name),
+      );
       await page.locator('.cell').first().focus();
       for (let presses = 0; presses < 3; presses += 1) await page.keyboard.press('ArrowRight');
-      assert.match(await tipOf(page), /scale\[3\]: done after a failure[^]*2 attempts, 1 failure, 1 wait[^]*picture 3: connection reset/);
+      assert.match(
+        await tipOf(page),
+        /scale\[3\]: done after a failure[^]*2 attempts, 1 failure, 1 wait[^]*picture 3: connection reset/,
+      );
       await page.keyboard.press('Enter');
-      assert.match(await page.locator('#story').innerText(), /scale\[3\][^]*connection reset by peer[^]*drawn from 0s to 50ms/);
+      assert.match(
+        await page.locator('#story').innerText(),
+        /scale\[3\][^]*connection reset by peer[^]*drawn from 0s to 50ms/,
+      );
       await page.keyboard.press('Escape');
       await page.keyboard.press('End');
       assert.match(await tipOf(page), /scale\[9999\]: failed/);
@@ -183,23 +221,49 @@ function testPages() {
   it('tells a state by a letter too, and picks one state', () =>
     look(made.many.file, {}, async (page) => {
       const letters = await page.evaluate(() =>
-        ['succeeded', 'rescued', 'failed'].map((state) => getComputedStyle(document.querySelector(`.cell[data-state="${state}"]`), '::before').content),
+        ['succeeded', 'rescued', 'failed'].map(
+          (state) => getComputedStyle(document.querySelector(`.cell[data-state="${state}"]`), '::before').content,
+        ),
       );
       assert.equal(new Set(letters).size, 3);
       await page.locator('.chip', {hasText: 'failed40'}).click();
       assert.equal(await page.locator('.cell:visible').count(), 40);
     }));
 
+  it('lists what failed, worst first, with its attempts', () =>
+    look(made.many.file, {}, async (page) => {
+      assert.match(
+        await page.locator('#failures .hint').innerText(),
+        /2,040 pieces of work failed at least once: 40 for good, 2,000 made good/,
+      );
+      assert.equal(await page.locator('.trouble').count(), 20);
+      assert.match(
+        await page.locator('.trouble').first().innerText(),
+        /scale\[249\][^]*picture 249 is damaged[^]*attempt 3 of max_attempts 3/,
+      );
+      await page.locator('#failures .more').click();
+      assert.equal(await page.locator('.trouble').count(), 200);
+      assert.match(await page.locator('#failures').innerText(), /… and 1,840 more/);
+      await page.locator('.trouble summary').nth(199).click();
+      assert.match(
+        await page.locator('.trouble').nth(199).innerText(),
+        /done after a failure[^]*(connection reset|503)/,
+      );
+    }));
+
   it('filters events by step, type and text', () =>
     look(made.many.file, {}, async (page) => {
       const {events} = made.many;
-      const expectCount = (wanted) => page.locator('#events .count', {hasText: `${wanted.toLocaleString('en')} of`}).waitFor();
+      const expectCount = (wanted) =>
+        page.locator('#events .count', {hasText: `${wanted.toLocaleString('en')} of`}).waitFor();
       await page.locator('#of-step').selectOption({label: 'scale'});
       await expectCount(events.filter((event) => event.step === 'scale').length);
       await page.locator('#of-type').selectOption('failed');
       await expectCount(count(events, 'failed'));
       await page.locator('#with-text').fill('is DAMAGED');
-      await expectCount(events.filter((event) => event.type === 'failed' && event.error.message.includes('is damaged')).length);
+      await expectCount(
+        events.filter((event) => event.type === 'failed' && event.error.message.includes('is damaged')).length,
+      );
       await page.locator('#with-text').fill('scale[9999]');
       await expectCount(3);
       assert.equal(await page.locator('#events tbody tr').count(), 3);
@@ -215,7 +279,8 @@ function testPages() {
       assert.ok(events.find((event) => event.type === 'failed').error.message.includes(hostile));
       assert.ok((await page.locator('h1').innerText()).startsWith("</script><script>window.hacked = 'name'</script>"));
       assert.ok((await page.title()).startsWith('</script>'));
-      for (const place of ['#failures', '#events']) assert.ok((await page.locator(place).innerText()).includes(hostile), place);
+      for (const place of ['#failures', '#events'])
+        assert.ok((await page.locator(place).innerText()).includes(hostile), place);
       assert.ok((await page.locator('#events').innerText()).includes('<b onmouseover=window.hacked=2>bold</b>'));
       assert.ok((await page.locator('#events').innerText()).includes('{{data}} {{script}}'));
       for (const segment of await page.locator('#timeline-body .segment').all()) await segment.hover();

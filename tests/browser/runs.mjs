@@ -15,7 +15,9 @@ export class Runs {
   }
 
   fileOf(name) {
-    return name === 'quickstart' ? path.join(source, 'examples', 'quickstart.yaml') : path.join(here, 'flows', `${name}.yaml`);
+    return name === 'quickstart'
+      ? path.join(source, 'examples', 'quickstart.yaml')
+      : path.join(here, 'flows', `${name}.yaml`);
   }
 
   storeOf(name) {
@@ -57,7 +59,10 @@ export class Runs {
   }
 
   start(name, ...words) {
-    return spawn(this.reprise, [...words, '--store', this.storeOf(name), '--progress', 'quiet'], {cwd: this.work, stdio: 'ignore'});
+    return spawn(this.reprise, [...words, '--store', this.storeOf(name), '--progress', 'quiet'], {
+      cwd: this.work,
+      stdio: 'ignore',
+    });
   }
 
   // Looks until the run has such an event.
@@ -66,10 +71,32 @@ export class Runs {
       try {
         if (this.events(name).some(isThere)) return;
       } catch (problem) {
-        if (![4, 5].includes(problem.status)) throw problem;  // there is no run yet
+        if (![4, 5].includes(problem.status)) throw problem; // there is no run yet
       }
       await sleep(50);
     }
+  }
+
+  // Fails, is tried again when the cause is gone, waits for a signal and is looked at meanwhile, and gets it.
+  async retryAndSignal(name) {
+    this.begin(name);
+    this.call(
+      name,
+      'run',
+      this.fileOf(name),
+      '--set',
+      `flag=${path.join(this.work, name, 'flag')}`,
+      '--progress',
+      'quiet',
+    );
+    fs.writeFileSync(path.join(this.work, name, 'flag'), '');
+    const retry = this.start(name, 'retry', '@last');
+    await this.until(name, (event) => event.type === 'completed' && event.step === 'print' && event.item === 2);
+    const open = path.join(this.work, `${name}-open.html`);
+    this.call(name, 'show', '@last', '--html', open);
+    this.call(name, 'signal', '@last', 'collected');
+    if (retry.exitCode === null) await new Promise((resolve) => retry.once('exit', resolve));
+    return {...this.page(name), open};
   }
 
   // Killed in its second step, looked at, resumed, paused in its third, and resumed again.

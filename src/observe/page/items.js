@@ -16,7 +16,10 @@ class Items {
   }
 
   gridOf(step) {
-    const count = Math.max(step.items, ...[...step.works.keys()].slice(0, 1).map((item) => item + 1));
+    const count = Math.max(
+      step.items,
+      [...step.works.keys()].reduce((most, item) => Math.max(most, item + 1), 0),
+    );
     const chips = make('div', {class: 'chips', role: 'group', 'aria-label': `States of ${step.name}`});
     const pager = make('div', {class: 'tools'});
     const grid = make('div', {class: 'cells', role: 'listbox', 'aria-label': `Items of ${step.name}`});

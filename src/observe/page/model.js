@@ -85,7 +85,10 @@ class Model {
     if (open && ['resumed', 'ended', 'cancel_requested'].includes(event.type)) open.to = event.at;
     if (event.type === 'recovered') this.pauses.push({kind: 'gone', from: before, to: event.at});
     if (event.type === 'cancel_requested') this.isCanceling = true;
-    if (event.type === 'reopened') this.reopen(this.text(event, 6) !== '');
+    if (event.type === 'reopened') {
+      this.pauses.push({kind: 'over', from: before, to: event.at});
+      this.reopen(this.text(event, 6) !== '');
+    }
   }
 
   addOfStep(event) {
@@ -246,14 +249,17 @@ class Model {
 
   tipOfPause(pause) {
     const when = `${clock(pause.from)} to ${clock(pause.to)}`;
-    if (pause.kind === 'pause')
-      return {
-        title: `The run was paused for ${span(pause.to - pause.from)}`,
-        state: 'paused',
-        lines: ['Somebody paused it. Nothing starts during a pause.', when],
-      };
+    const took = span(pause.to - pause.from);
+    if (pause.kind === 'pause') {
+      const lines = ['Somebody paused it. Nothing starts during a pause.', when];
+      return {title: `The run was paused for ${took}`, state: 'paused', lines};
+    }
+    if (pause.kind === 'over') {
+      const lines = ['It had ended. Then somebody asked to try again what had failed.', when];
+      return {title: `The run was over for ${took}`, state: 'untouched', lines};
+    }
     return {
-      title: `Nobody worked for ${span(pause.to - pause.from)} at most`,
+      title: `Nobody worked for ${took} at most`,
       state: 'lost',
       lines: [
         'The engine died after its last event, and was started again. Attempts that were running count as lost.',

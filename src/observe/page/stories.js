@@ -2,6 +2,7 @@
 
 const attemptsMax = 200; // in one table
 const troubledMax = 200; // pieces of work with a table
+const troubledAtFirst = 20; // before somebody asks for the rest
 
 function table(headings, rows, attributes = {}) {
   const cell = (tag, content) =>
@@ -107,22 +108,24 @@ function renderFailures(model) {
   const isForGood = (work) => ['failed', 'dead'].includes(model.stateOf(work));
   const forGood = troubled.filter(isForGood).length;
   const mended = troubled.filter((work) => model.stateOf(work) === 'rescued').length;
+  const ends = `${number(forGood)} for good, ${number(mended)} made good by a later attempt`;
   body.replaceChildren(
-    make(
-      'p',
-      {class: 'hint'},
-      `${number(troubled.length)} of all pieces of work failed at least once: ${number(forGood)} for good, ${number(mended)} made good by a later attempt.`,
-    ),
-    ...troubled.slice(0, troubledMax).map((work, place) => trouble(model, work, place < 2)),
+    make('p', {class: 'hint'}, `${counted(troubled.length, 'piece')} of work failed at least once: ${ends}.`),
+    ...troubled.slice(0, troubledAtFirst).map((work, place) => trouble(model, work, place < 2)),
   );
-  if (troubled.length > troubledMax)
-    body.append(
-      make(
-        'p',
-        {class: 'note'},
-        `… and ${number(troubled.length - troubledMax)} more. They are in the grids above, and reprise why tells about each of them.`,
-      ),
-    );
+  const later = troubled.slice(troubledAtFirst, troubledMax);
+  const left = troubled.length - troubledAtFirst - later.length;
+  if (later.length === 0) return;
+  const more = button(
+    `Show ${number(later.length)} more`,
+    () => {
+      more.replaceWith(...later.map((work) => trouble(model, work, false)));
+    },
+    {class: 'quiet more'},
+  );
+  body.append(more);
+  const where = 'They are in the grids above, and reprise why tells about each of them.';
+  if (left > 0) body.append(make('p', {class: 'note'}, `… and ${number(left)} more beyond those. ${where}`));
 }
 
 function trouble(model, work, isOpen) {

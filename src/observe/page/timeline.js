@@ -59,7 +59,7 @@ class Timeline {
     this.addRow(
       [make('span', {class: 'name'}, 'the run')],
       this.model.pauses.map((pause) => {
-        const state = pause.kind === 'pause' ? 'paused' : 'lost';
+        const state = {pause: 'paused', gone: 'lost', over: 'untouched'}[pause.kind];
         return this.segment(pause.kind, state, pause.from, pause.to, () => this.model.tipOfPause(pause), null);
       }),
       {class: 'row run'},
@@ -79,7 +79,9 @@ class Timeline {
     const id = {id: `step-${step.number}`};
     if (works.length === 0) {
       const {track} = this.addRow(label, [], id);
-      track.append(make('span', {class: 'remark'}, wordsOf(step.state)));
+      track.append(
+        make('span', {class: 'remark'}, wordsOf(!step.calls && step.state === 'active' ? 'waiting' : step.state)),
+      );
     } else if (step.has_items && works.length <= lanesMax) {
       this.addRow([...label, make('span', {class: 'count'}, counted(step.items, 'item'))], [], {
         ...id,
@@ -227,7 +229,7 @@ class Timeline {
     const states = new Set(
       [
         ...this.inner.querySelectorAll(
-          '.segment:not(.bar, [data-kind="wait"], [data-kind="pause"], [data-kind="gone"])',
+          '.segment:not(.bar, [data-kind="wait"], [data-kind="pause"], [data-kind="gone"], [data-kind="over"])',
         ),
       ].map((element) => element.dataset.state),
     );
@@ -253,6 +255,8 @@ class Timeline {
     if (this.model.pauses.some((pause) => pause.kind === 'pause')) legend.append(entry('pause', 'paused', 'paused'));
     if (this.model.pauses.some((pause) => pause.kind === 'gone'))
       legend.append(entry('gone', 'lost', 'the engine was gone'));
+    if (this.model.pauses.some((pause) => pause.kind === 'over'))
+      legend.append(entry('over', 'untouched', 'the run was over, and was taken up again'));
     if (this.inner.querySelector('.bar'))
       legend.append(
         make(
