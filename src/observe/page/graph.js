@@ -1,6 +1,6 @@
 // The steps and who needs whom, by layers from left to right; those that run in any case come last.
 
-const node = {width: 190, height: 54, across: 60, down: 18};
+const node = {width: 180, height: 54, across: 48, down: 18, letters: 15};
 
 class Graph {
   constructor(model) {
@@ -10,77 +10,84 @@ class Graph {
   render() {
     const layers = this.layers();
     const tallest = Math.max(...layers.map((layer) => layer.length));
-    const places = new Map();
-    layers.forEach((layer, column) =>
-      layer.forEach((step, row) =>
-        places.set(step.number, {
-          x: 2 + column * (node.width + node.across),
-          y: 2 + (row + (tallest - layer.length) / 2) * (node.height + node.down),
-        }),
-      ),
-    );
+    layers.forEach((layer, column) => {
+      layer.forEach((stop, row) => {
+        stop.x = 2 + column * (node.width + node.across);
+        stop.y = 2 + (row + (tallest - layer.length) / 2) * (node.height + node.down);
+      });
+    });
     const width = layers.length * (node.width + node.across) - node.across + 4;
     const height = tallest * (node.height + node.down) - node.down + 4;
-    const svg = draw('svg', {
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-      role: 'group',
-      'aria-label': 'Steps and what they need',
-    });
-    for (const step of this.model.steps)
-      for (const need of step.needs)
-        svg.append(this.edge(places.get(need), places.get(step.number), this.model.steps[need]));
-    for (const step of this.model.steps) svg.append(this.node(step, places.get(step.number)));
+    const label = 'Steps and what they need';
+    const svg = draw('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': label});
+    const stops = layers.flat();
+    for (const stop of stops) svg.append(...stop.from.map((before) => this.edge(before, stop)));
+    for (const stop of stops) if (stop.step) svg.append(this.node(stop.step, stop));
     byId('graph-body').replaceChildren(svg);
   }
 
-  // A step stands one layer after the last of those it needs; within a layer, near the middle of them.
+  // A step stands one layer after the last of those it needs. An edge that passes a layer has a stop of its own there, without a step, so that
+  // it runs between the steps and not behind them. Within a layer a stop is near the middle of those it comes from.
   layers() {
-    const depth = new Map();
-    const depthOf = (step) => {
-      if (!depth.has(step.number))
-        depth.set(
-          step.number,
-          step.needs.length === 0 ? 0 : 1 + Math.max(...step.needs.map((need) => depthOf(this.model.steps[need]))),
-        );
-      return depth.get(step.number);
-    };
-    const steps = this.model.steps.filter((step) => !step.finally);
     const layers = [];
-    for (const step of steps) (layers[depthOf(step)] ||= []).push(step);
-    const atLast = this.model.steps.filter((step) => step.finally);
-    for (const step of atLast) (layers[Math.max(...steps.map(depthOf), -1) + 1 + depthOf(step)] ||= []).push(step);
-    const rows = new Map();
+    const stops = new Map();
+    const put = (stop, layer) => {
+      (layers[layer] ||= []).push(stop);
+      return stop;
+    };
+    const depths = this.depths();
+    for (const step of this.model.steps) stops.set(step.number, put({step, from: []}, depths.get(step.number)));
+    for (const step of this.model.steps) {
+      for (const need of step.needs) {
+        let before = stops.get(need);
+        for (let layer = depths.get(need) + 1; layer < depths.get(step.number); layer += 1)
+          before = put({step: null, from: [before], needed: this.model.steps[need]}, layer);
+        stops.get(step.number).from.push(before);
+      }
+    }
     for (const layer of layers) {
-      const middle = (step) =>
-        step.needs.length === 0
-          ? step.number
-          : step.needs.reduce((sum, need) => sum + (rows.get(need) || 0), 0) / step.needs.length;
-      layer.sort((a, b) => middle(a) - middle(b) || a.number - b.number);
-      layer.forEach((step, row) => rows.set(step.number, row));
+      const middle = (stop) => stop.from.reduce((sum, before) => sum + before.row, 0) / stop.from.length;
+      for (const stop of layer) stop.wish = stop.from.length === 0 ? stop.step.number : middle(stop);
+      layer.sort((a, b) => a.wish - b.wish);
+      layer.forEach((stop, row) => Object.assign(stop, {row}));
     }
     return layers;
   }
 
-  edge(from, to, needed) {
-    const start = {x: from.x + node.width, y: from.y + node.height / 2};
-    const end = {x: to.x - 2, y: to.y + node.height / 2};
-    const bend = Math.max(24, (end.x - start.x) / 2);
+  depths() {
+    const depths = new Map();
+    const depthOf = (step, least) => {
+      if (!depths.has(step.number)) {
+        const needed = step.needs.map((need) => depthOf(this.model.steps[need], least) + 1);
+        depths.set(step.number, Math.max(least, ...needed));
+      }
+      return depths.get(step.number);
+    };
+    const first = this.model.steps.filter((step) => !step.finally).map((step) => depthOf(step, 0));
+    const last = Math.max(-1, ...first) + 1;
+    for (const step of this.model.steps.filter((one) => one.finally)) depthOf(step, last);
+    return depths;
+  }
+
+  // From stop to stop; a stop without a step is passed straight through.
+  edge(from, to) {
+    const middle = node.height / 2;
+    const start = {x: from.x + node.width, y: from.y + middle};
+    const end = {x: to.step ? to.x - 8 : to.x, y: to.y + middle};
+    const bend = (end.x - start.x) / 2;
+    const needed = from.step || from.needed;
     const isBroken = ['failed', 'skipped', 'unreachable'].includes(needed.state);
-    return draw(
-      'g',
-      {class: isBroken ? 'edge broken' : 'edge'},
-      draw('path', {
-        d: `M${start.x} ${start.y} C${start.x + bend} ${start.y} ${end.x - bend} ${end.y} ${end.x - 6} ${end.y}`,
-      }),
-      draw('path', {class: 'tip', d: `M${end.x} ${end.y} l-8 -4 v8 z`}),
-    );
+    const curve = `C${start.x + bend} ${start.y} ${end.x - bend} ${end.y} ${end.x} ${end.y}`;
+    const line = draw('path', {d: `M${start.x} ${start.y} ${curve}${to.step ? '' : ` h${node.width}`}`});
+    const tip = to.step ? draw('path', {class: 'tip', d: `M${to.x - 2} ${end.y} l-8 -4 v8 z`}) : null;
+    return draw('g', {class: isBroken ? 'edge broken' : 'edge'}, line, tip);
   }
 
   node(step, place) {
     const state = stateOfStep(step);
-    const name = step.name.length > 17 ? `${step.name.slice(0, 16)}…` : step.name;
+    const letters = [...step.name];
+    const isLong = letters.length > node.letters;
+    const name = isLong ? `${letters.slice(0, node.letters - 1).join('')}…` : step.name;
     const detail = step.has_items
       ? `${number(step.done)} of ${number(step.items)} done`
       : step.attempts > 0
