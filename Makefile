@@ -7,7 +7,7 @@ FIRST_SEED ?= 1
 KILLS ?= 300
 QUICKSTART = sqlite:build/quickstart/reprise.db
 
-.PHONY: build install run test bench sim torture asan tsan fuzz clang format clean
+.PHONY: build install run test browser bench sim torture asan tsan fuzz clang format clean
 
 build:
 	scripts/setup.sh build
@@ -35,6 +35,13 @@ test:
 	cmake --preset release -DREPRISE_TESTS=ON -DREPRISE_BENCH=ON
 	cmake --build --preset release
 	ctest --preset release -j2
+
+# Pages of real runs in a real browser; pictures of them go to build/browser.
+browser:
+	scripts/setup.sh build browser
+	cmake --preset release -DREPRISE_TESTS=OFF -DREPRISE_BENCH=OFF
+	cmake --build --preset release --target reprise_cli
+	tests/browser/run.sh build/release/reprise build/browser
 
 bench:
 	scripts/setup.sh build test

@@ -1,11 +1,14 @@
 #!/bin/sh
-# Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [fuzz] [format]
+# Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [fuzz] [format] [browser]
 set -eu
 
 build_packages="g++ make cmake ninja-build pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libboost1.81-dev libboost-json1.81-dev"
 test_packages="libgtest-dev librapidcheck-dev libbenchmark-dev mandoc tmux"
 fuzz_packages="clang-19 libclang-rt-19-dev"
 format_packages="clang-format"
+browser_packages="chromium"
+command -v node >/dev/null 2>&1 || browser_packages="$browser_packages nodejs"  # not beside one that did not come from Debian
+command -v npm >/dev/null 2>&1 || browser_packages="$browser_packages npm"
 
 packages=""
 for group in "${@:-build}"; do
@@ -14,7 +17,8 @@ for group in "${@:-build}"; do
     test) packages="$packages $test_packages" ;;
     fuzz) packages="$packages $fuzz_packages" ;;
     format) packages="$packages $format_packages" ;;
-    *) echo "setup.sh: unknown group $group (build, test, fuzz or format)" >&2; exit 2 ;;
+    browser) packages="$packages $browser_packages" ;;
+    *) echo "setup.sh: unknown group $group (build, test, fuzz, format or browser)" >&2; exit 2 ;;
   esac
 done
 

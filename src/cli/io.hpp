@@ -25,6 +25,10 @@ std::expected<text::Document, int> read_input_document();
 enum class Warnings : bool { hide, show };
 std::expected<Policy, int> load_policy(const PolicySource& source, Warnings warnings);
 
+// All of it or nothing: a file that is there already is replaced in one step. "-" is standard output; devices and pipes are written to as
+// they are. The error is an exit code; the message has been written already.
+std::expected<void, int> write_file(const std::string& path, std::string_view text);
+
 void print(std::string_view text);          // standard output
 void print_error(std::string_view text);    // standard error
 int usage_error(std::string_view message);  // "reprise: …", exit code 2

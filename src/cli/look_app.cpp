@@ -41,13 +41,16 @@ void add_runs(CLI::App& app, RunsOptions& options, std::function<int()>& chosen)
   command->callback([&] { chosen = [&options] { return runs(options); }; });
 }
 
-void add_show(CLI::App& app, RunOptions& options, std::function<int()>& chosen) {
+void add_show(CLI::App& app, ShowOptions& options, std::function<int()>& chosen) {
   CLI::App* const command = app.add_subcommand("show", "How a run stands, step by step");
-  add_run(*command, options);
-  add_format(*command, options.json);
+  add_run(*command, options.run);
+  add_format(*command, options.run.json);
+  command->add_option("--html", options.html, "a page for a browser instead, in one file; - is standard output")
+      ->option_text("FILE");
   command->footer(
       "  reprise show @last\n"
-      "  reprise show @last-failed --format json");
+      "  reprise show @last-failed --format json\n"
+      "  reprise show @last --html report.html");
   command->callback([&] { chosen = [&options] { return show(options); }; });
 }
 

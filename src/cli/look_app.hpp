@@ -12,7 +12,7 @@ namespace reprise::cli {
 // Everything these commands need, alive as long as the parser refers to it.
 struct LookOptions {
   RunsOptions runs;
-  RunOptions show;
+  ShowOptions show;
   EventsOptions events;
   LogsOptions logs;
   PlaceOptions why;

@@ -26,6 +26,11 @@ struct RunOptions {  // of a command about one run
   bool json = false;
 };
 
+struct ShowOptions {
+  RunOptions run = {};
+  std::optional<std::string> html = {};  // a page about it goes to this file; "-" = standard output
+};
+
 struct EventsOptions {
   RunOptions run = {};
   bool follow = false;
@@ -52,7 +57,7 @@ struct DoctorOptions {
 };
 
 int runs(const RunsOptions& options);
-int show(const RunOptions& options);
+int show(const ShowOptions& options);
 int events(const EventsOptions& options);
 int logs(const LogsOptions& options);
 int why(const PlaceOptions& options);

@@ -138,26 +138,76 @@ TEST_F(CliLook, RunsListsTheNewestFirst) {
 }
 
 TEST_F(CliLook, ShowTellsHowARunStandsAndWhatToDo) {
-  const Answer bad = answer_of([] { return show(of("@last-failed")); });
+  const Answer bad = answer_of([] { return show({.run = of("@last-failed")}); });
   EXPECT_EQ(bad.code, 0);
   EXPECT_HAS(bad.out, "status    failed: this failure is permanent");
   EXPECT_HAS(bad.out, "bad failed after 1 attempt: ValueError: no");
   EXPECT_LACKS(bad.out, "\x1b");
   EXPECT_HAS(bad.err, "reprise why " + to_string(bad_) + " bad --store " + url_);
   EXPECT_HAS(bad.err, "reprise retry " + to_string(bad_));
-  const Answer letters = answer_of([] { return show(of(letters_)); });
+  const Answer letters = answer_of([] { return show({.run = of(letters_)}); });
   EXPECT_HAS(letters.out, "status    succeeded\n");
   EXPECT_HAS(letters.out, "2 of 3 done, 1 failed");
   EXPECT_HAS(letters.out,
              "each[1] failed after 2 attempts: TimeoutError: no answer (transient, timeout); its attempts were used "
              "up; kept as a dead letter");
-  const Answer json = answer_of([] { return show(of(flaky_, true)); });
+  const Answer json = answer_of([] { return show({.run = of(flaky_, true)}); });
   expect_json_lines(json.out, 1);
   EXPECT_HAS(json.out, R"("status":"succeeded")");
   EXPECT_HAS(json.out, R"("key":"key-1","input":"in","output":"page","attempts":3,"retries":2)");
   EXPECT_HAS(json.out, R"("rescued":1)");
   EXPECT_HAS(json.out, R"("failures":[])");
-  EXPECT_HAS(answer_of([] { return show(of(later_)); }).out, "status    running");
+  EXPECT_HAS(answer_of([] { return show({.run = of(later_)}); }).out, "status    running");
+}
+
+TEST_F(CliLook, ShowWritesAPage) {
+  const std::string file = folder_ + "/page.html";
+  const auto written = [&] {
+    std::ostringstream text;
+    text << std::ifstream{file}.rdbuf();
+    return text.str();
+  };
+  std::ofstream{file} << "something older";
+  const auto files = [] { return std::distance(std::filesystem::directory_iterator{folder_}, {}); };
+  const auto before = files();
+  const Answer answer = answer_of([&] { return show({.run = of(letters_), .html = file}); });
+  EXPECT_EQ(answer.code, 0);
+  EXPECT_EQ(answer.out + answer.err, "");
+  EXPECT_TRUE(written().starts_with("<!doctype html>"));
+  EXPECT_HAS(written(), to_string(letters_));
+  EXPECT_EQ(files(), before) << "nothing is left beside it";
+  const Answer piped = answer_of([] { return show({.run = of(later_), .html = "-"}); });
+  EXPECT_EQ(piped.code, 0) << "a run that is not over";
+  EXPECT_TRUE(piped.out.starts_with("<!doctype html>"));
+  EXPECT_TRUE(piped.out.ends_with("</html>\n"));
+}
+
+TEST_F(CliLook, ShowWritesThroughALinkAndToDevices) {
+  const std::string file = folder_ + "/target.html";
+  const std::string link = folder_ + "/link.html";
+  std::ofstream{file} << "";
+  std::filesystem::create_symlink("target.html", link);
+  EXPECT_EQ(answer_of([&] { return show({.run = of(letters_), .html = link}); }).code, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_GT(std::filesystem::file_size(file), 0U);
+  EXPECT_EQ(answer_of([] { return show({.run = of(letters_), .html = "/dev/null"}); }).code, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_F(CliLook, APageThatCannotBeWrittenIsBadUsage) {
+  const Answer nowhere = answer_of([] { return show({.run = of(letters_), .html = folder_ + "/no/page.html"}); });
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_HAS(nowhere.err, "/no/page.html: No such file or directory");
+  std::filesystem::create_directory(folder_ + "/folder.html");
+  const Answer folder = answer_of([] { return show({.run = of(letters_), .html = folder_ + "/folder.html"}); });
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_HAS(folder.err, "Is a directory");
+  EXPECT_EQ(answer_of([] { return show({.run = of(letters_), .html = ""}); }).code, 2);
+  const Answer both = answer_of([] { return show({.run = of(letters_, true), .html = "-"}); });
+  EXPECT_EQ(both.code, 2);
+  EXPECT_EQ(both.out, "");
+  EXPECT_HAS(both.err, "--format json");
+  EXPECT_EQ(answer_of([] { return show({.run = of("ffffffff"), .html = "-"}); }).code, 4);
 }
 
 TEST_F(CliLook, EventsAreLinesOrJson) {
@@ -301,9 +351,9 @@ TEST_F(CliLook, DoctorFindsTrouble) {
 }
 
 TEST_F(CliLook, WhatIsNotThereHasItsExitCode) {
-  EXPECT_EQ(answer_of([] { return show(of("ffffffff")); }).code, 4);
-  EXPECT_EQ(answer_of([] { return show(of("no id")); }).code, 2);
-  EXPECT_EQ(answer_of([] { return show({.store = folder_ + "/nothing.db", .run = "@last"}); }).code, 4);
+  EXPECT_EQ(answer_of([] { return show({.run = of("ffffffff")}); }).code, 4);
+  EXPECT_EQ(answer_of([] { return show({.run = of("no id")}); }).code, 2);
+  EXPECT_EQ(answer_of([] { return show({.run = {.store = folder_ + "/nothing.db", .run = "@last"}}); }).code, 4);
   EXPECT_EQ(answer_of([] { return runs({.store = "memory:"}); }).code, 2);
   const std::string broken = folder_ + "/broken2.db";
   std::ofstream{broken} << std::string(5000, 'x');

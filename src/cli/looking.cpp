@@ -8,6 +8,7 @@
 #include "cli/io.hpp"
 #include "cli/store_option.hpp"
 #include "observe/words.hpp"
+#include "runtime/control.hpp"
 #include "text/nearest.hpp"
 #include "text/utf8.hpp"
 
@@ -60,6 +61,11 @@ std::expected<Looked, int> look_at(const RunOptions& options) {
   if (!view) return std::unexpected{show_error(view.error())};
   if (!*view) return std::unexpected{show_error({ErrorCode::not_found, "there is no run " + to_string(*id)})};
   return Looked{*std::move(snapshot), *id, **std::move(view)};
+}
+
+bool is_left_alone(const RunOptions& options, const Looked& looked) {
+  return is_open(looked.view.info.status) && looked.view.plan->is_document &&
+         !runtime::ask_owner(store_path(store_url(options.store)), {"ping"});
 }
 
 std::expected<WorkPlace, Error> parse_work_place(std::string_view text) {

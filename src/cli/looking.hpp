@@ -30,6 +30,9 @@ struct Looked {
 std::expected<runtime::Snapshot, int> open_snapshot(const std::string& store);
 std::expected<Looked, int> look_at(const RunOptions& options);
 
+// The run is open, and nobody works on it: it waits for `reprise resume`.
+bool is_left_alone(const RunOptions& options, const Looked& looked);
+
 // STEP or STEP[ITEM]: fetch, fetch[57].
 struct WorkPlace {
   std::string step;

@@ -4,11 +4,11 @@
 #include "cli/io.hpp"
 #include "cli/look_commands.hpp"
 #include "cli/looking.hpp"
+#include "cli/show_page.hpp"
 #include "cli/store_option.hpp"
 #include "env/wall_clock.hpp"
 #include "observe/run_report.hpp"
 #include "observe/words.hpp"
-#include "runtime/control.hpp"
 #include "text/duration.hpp"
 
 namespace reprise::cli {
@@ -128,9 +128,7 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   if (report.recoveries > 0) field("recovered", observe::counted(report.recoveries, "time"));
   print("\n");
   print_steps(report);
-  const bool is_left_alone = is_open(info.status) && looked.view.plan->is_document &&
-                             !runtime::ask_owner(store_path(store_url(options.store)), {"ping"});
-  if (is_left_alone)
+  if (is_left_alone(options, looked))
     print(fmt::format("\nNobody is working on it. To go on: {}\n", suggested(options.store, "resume", info.id)));
   if (report.troubled.empty()) return;
   print("\n");
@@ -216,15 +214,18 @@ void print_document(const Looked& looked, const RunReport& report) {
 
 }  // namespace
 
-int show(const RunOptions& options) {
-  auto looked = look_at(options);
+int show(const ShowOptions& options) {
+  if (options.html && options.run.json)
+    return usage_error("--html is a page for people and --format json is for programs: take one of them");
+  auto looked = look_at(options.run);
   if (!looked) return looked.error();
+  if (options.html) return show_page(options, *looked);
   const auto report = report_of(*looked);
   if (!report) return show_error(report.error());
-  if (options.json) {
+  if (options.run.json) {
     print_document(*looked, *report);
   } else {
-    print_text(options, *looked, *report, wall_clock_now_exactly());
+    print_text(options.run, *looked, *report, wall_clock_now_exactly());
   }
   return exit_done;
 }

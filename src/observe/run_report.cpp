@@ -34,6 +34,7 @@ std::uint32_t* count_of(StepReport& step, ItemStatus status) {
 }
 
 Duration sum_of(Duration left, Duration right) {
+  right = std::max(right, Duration{0});
   return left > Duration::max() - right ? Duration::max() : left + right;
 }
 

@@ -8,6 +8,7 @@
 
 #include "runtime/snapshot.hpp"
 #include "support/run_program.hpp"
+#include "support/told_run.hpp"
 
 namespace reprise::observe {
 namespace {
@@ -206,6 +207,48 @@ TEST(ObserveRunReport, AgreesWithTheEngine) {
     }
     EXPECT_TRUE(snapshot->replay(run)->is_same);
   }
+}
+
+TEST(ObserveRunReport, SaysWhatRetriesWereGoodFor) {
+  testing_support::ToldRun run{{.name = "fetch", .for_each = true, .on_failure = OnFailure::dead_letter}};
+  RunReporter reporter{run.plan()};
+  const Failure no{.message = "no"};
+  const auto retry = [&](std::uint32_t item, std::uint64_t attempt, Duration delay) {
+    reporter.add(run.started("fetch", item, attempt));
+    reporter.add(run.failed("fetch", item, attempt, no));
+    reporter.add(run.retrying("fetch", item, attempt, no, delay));
+  };
+  const auto counts = [&] {
+    const RunReport report = reporter.report();
+    return std::vector<std::uint64_t>{report.retries(), report.sum(&StepReport::retried),
+                                      report.sum(&StepReport::succeeded_after_retry),
+                                      report.sum(&StepReport::failed_after_retries)};
+  };
+  reporter.add(run.prepared("fetch", 6));
+  reporter.add(run.started("fetch", 0));
+  reporter.add(run.completed("fetch", 0));
+  reporter.add(run.started("fetch", 1));
+  reporter.add(run.failed("fetch", 1, 1, no, StopReason::permanent));
+  EXPECT_EQ(counts(), (std::vector<std::uint64_t>{0, 0, 0, 0})) << "work that needed no retry";
+  retry(2, 1, 1s);
+  reporter.add(run.started("fetch", 2, 2));
+  reporter.add(run.completed("fetch", 2, 2));
+  retry(3, 1, 2s);
+  retry(3, 2, 4s);
+  reporter.add(run.started("fetch", 3, 3));
+  reporter.add(run.failed("fetch", 3, 3, no, StopReason::attempts));
+  retry(4, 1, 8s);
+  retry(5, 1, 16s);
+  reporter.add(run.failed("fetch", 5, 2, no, StopReason::canceled));
+  EXPECT_EQ(counts(), (std::vector<std::uint64_t>{5, 4, 1, 1}));
+  EXPECT_EQ(reporter.report().waited(), 31s);
+  reporter.add(run.event(EventType::reopened));
+  reporter.add(run.started("fetch", 3));
+  EXPECT_EQ(counts().back(), 0U) << "it is tried again";
+  reporter.add(run.completed("fetch", 3));
+  EXPECT_EQ(counts(), (std::vector<std::uint64_t>{5, 4, 2, 0}));
+  retry(4, 2, Duration::max());
+  EXPECT_EQ(reporter.report().waited(), Duration::max());
 }
 
 }  // namespace

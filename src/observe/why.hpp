@@ -84,6 +84,11 @@ class Explainer {
   bool was_visited_enough_ = false;              // the run ended because of max_visits
 };
 
+// The sentences one by one, for those who tell the same story in another form.
+std::string classification_sentence(const Failure& failure);                     // which class, by which rule
+std::string decision_sentence(const core::StepPlan& plan, const Event& failed);  // tried again or given up, and why
+std::string wait_reason(const Policy& policy, const Event& retrying);            // "drawn from 375ms to 625ms (…)"
+
 // "the step's own", "built in" …
 std::string_view level_words(PolicyLevel level) noexcept;
 

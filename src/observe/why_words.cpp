@@ -28,19 +28,6 @@ std::string failures_of(const Failure& failure) {
 
 // ---- what failed ----------------------------------------
 
-// Which rule gave the failure its class. Where it is not noted, the evidence is asked again.
-std::string classification_of(const Failure& failure) {
-  const std::string judged = class_words(failure);
-  if (const std::string rule = noted_rule(failure); !rule.empty())
-    return "It is " + judged + ", by the rule: " + rule + ".";
-  Failure evidence = failure;
-  evidence.failure_class.reset();
-  const Classification found = classify(evidence_of(evidence));
-  if (found.failed && !found.rule.empty() && found.failure_class == failure.failure_class)
-    return "It is " + judged + ", by the rule: " + describe_rule(found, evidence_of(evidence)) + ".";
-  return "It is " + judged + ", as the work itself or its flow says.";
-}
-
 // The same attempt failed twice: the wait before the next one ended too late.
 bool is_late(const Judgement& judgement, const Judgement* before) {
   return before != nullptr && before->retrying && before->failed.attempt == judgement.failed.attempt &&
@@ -61,7 +48,7 @@ void add_what_failed(const JudgementContext& context, const Judgement& judgement
   const std::string at = " failed at " + moment(judgement.failed.time);
   const bool is_same = before != nullptr && !judgement.failed.lost && !before->failed.lost && !before->asked_again &&
                        judgement.way == before->way && what_failed(failure) == what_failed(failure_of(*before)) &&
-                       classification_of(failure) == classification_of(failure_of(*before));
+                       classification_sentence(failure) == classification_sentence(failure_of(*before));
   if (is_same) {
     sentences.push_back(who_failed(judgement) + at + " in the same way.");
     return;
@@ -72,7 +59,7 @@ void add_what_failed(const JudgementContext& context, const Judgement& judgement
                         ".");
   } else if (failure.failure_class != FailureClass::canceled && !judgement.failed.precondition &&
              context.step.verb != core::Verb::signal) {
-    sentences.push_back(classification_of(failure));
+    sentences.push_back(classification_sentence(failure));
   }
 }
 
@@ -91,17 +78,8 @@ std::string attempts_left(const Policy& policy, std::uint64_t attempt) {
 }
 
 std::string wait_words(const Policy& policy, const Event& retrying, bool is_over) {
-  std::string words = is_over ? "It waited " : "It waits ";
-  words += time_words(retrying.delay) + " before attempt " + std::to_string(retrying.next_attempt);
-  const std::string backoff = word(name_of(policy.backoff)) + " backoff";
-  if (retrying.floored) {
-    return words + ": the other side asked for at least that long (Retry-After), and " + backoff + " (nominal " +
-           time_words(retrying.range.nominal) + ") had drawn less.";
-  }
-  if (retrying.range.min == retrying.range.max) return words + ", as " + backoff + " says.";
-  return words + ", drawn from " + time_words(retrying.range.min) + " to " + time_words(retrying.range.max) + " (" +
-         backoff + ", nominal " + time_words(retrying.range.nominal) + ", jitter " + word(name_of(policy.jitter)) +
-         ").";
+  return (is_over ? "It waited " : "It waits ") + time_words(retrying.delay) + " before attempt " +
+         std::to_string(retrying.next_attempt) + (retrying.floored ? ": " : ", ") + wait_reason(policy, retrying) + ".";
 }
 
 // 10s, or 0s to 10s: the wait that was not begun any more.
@@ -170,6 +148,15 @@ std::string decided(const Judgement& judgement) {
   return judgement.failed.will_retry ? "No further attempt of this kind" : "Given up";
 }
 
+std::string stop_sentence(const JudgementContext& context, const Judgement& judgement, bool late) {
+  return decided(judgement) + " (" + word(name_of(judgement.failed.reason)) +
+         "): " + stop_words(context, judgement, late) + ".";
+}
+
+std::string retry_sentence(const Policy& policy, const Event& failed) {
+  return "Tried again: " + retry_reason(policy, failed) + "; " + attempts_left(policy, failed.attempt) + ".";
+}
+
 void add_decision(const JudgementContext& context, const Judgement& judgement, bool late,
                   std::vector<std::string>& sentences) {
   const Event& failed = judgement.failed;
@@ -179,11 +166,9 @@ void add_decision(const JudgementContext& context, const Judgement& judgement, b
     sentences.push_back("Tried again, as attempt " + std::to_string(failed.attempt + 1) + ": " +
                         way_words(judgement.way) + " was not to blame.");
   } else if (failed.reason != StopReason::none) {
-    sentences.push_back(decided(judgement) + " (" + word(name_of(failed.reason)) +
-                        "): " + stop_words(context, judgement, late) + ".");
+    sentences.push_back(stop_sentence(context, judgement, late));
   } else if (judgement.retrying) {
-    sentences.push_back("Tried again: " + retry_reason(policy, failed) + "; " + attempts_left(policy, failed.attempt) +
-                        ".");
+    sentences.push_back(retry_sentence(policy, failed));
     sentences.push_back(wait_words(policy, *judgement.retrying, judgement.is_wait_over));
   }
   if (!judgement.next_way.empty() && !is_same_way_again) {
@@ -198,6 +183,34 @@ void add_decision(const JudgementContext& context, const Judgement& judgement, b
 }
 
 }  // namespace
+
+std::string classification_sentence(const Failure& failure) {
+  const std::string judged = class_words(failure);
+  if (const std::string rule = noted_rule(failure); !rule.empty())
+    return "It is " + judged + ", by the rule: " + rule + ".";
+  Failure evidence = failure;
+  evidence.failure_class.reset();
+  const Classification found = classify(evidence_of(evidence));
+  if (found.failed && !found.rule.empty() && found.failure_class == failure.failure_class)
+    return "It is " + judged + ", by the rule: " + describe_rule(found, evidence_of(evidence)) + ".";
+  return "It is " + judged + ", as the work itself or its flow says.";
+}
+
+std::string decision_sentence(const JudgementContext& context, const Judgement& judgement) {
+  return judgement.failed.reason == StopReason::none ? retry_sentence(context.step.policy, judgement.failed)
+                                                     : stop_sentence(context, judgement, false);
+}
+
+std::string wait_reason(const Policy& policy, const Event& retrying) {
+  const std::string backoff = word(name_of(policy.backoff)) + " backoff";
+  if (retrying.floored) {
+    return "the other side asked for at least that long (Retry-After), and " + backoff + " (nominal " +
+           time_words(retrying.range.nominal) + ") had drawn less";
+  }
+  if (retrying.range.min == retrying.range.max) return "as " + backoff + " says";
+  return "drawn from " + time_words(retrying.range.min) + " to " + time_words(retrying.range.max) + " (" + backoff +
+         ", nominal " + time_words(retrying.range.nominal) + ", jitter " + word(name_of(policy.jitter)) + ")";
+}
 
 std::string time_words(Duration duration) { return text::rough_duration(std::max(duration, Duration{0})); }
 

@@ -23,6 +23,13 @@ struct JudgementContext {
 std::vector<std::string> sentences_of(const JudgementContext& context, const Judgement& judgement,
                                       const Judgement* before);
 
+// The same one by one, for those who tell it in another form: which class, by which rule; tried again or given up, and why; and
+// "drawn from 375ms to 625ms (…)" of a wait.
+std::string classification_sentence(
+    const Failure& failure);  // where the rule is not noted, the evidence is asked again
+std::string decision_sentence(const JudgementContext& context, const Judgement& judgement);
+std::string wait_reason(const Policy& policy, const Event& retrying);
+
 // 2026-11-15T10:00:03.123Z: nobody needs more digits in a sentence.
 std::string moment(WallTime time);
 

@@ -1,0 +1,245 @@
+#include "observe/page_data.hpp"
+
+#include <algorithm>
+#include <ranges>
+
+#include <reprise/dialect.hpp>
+
+#include "observe/why_words.hpp"
+#include "observe/words.hpp"
+#include "text/utf8.hpp"
+#include "text/value.hpp"
+
+namespace reprise::observe {
+namespace {
+
+using text::Value;
+
+constexpr std::size_t output_characters_max = 100;
+constexpr std::size_t name_characters_max = 200;
+constexpr std::string_view text_left_out = "(left out: this page has more text than it may hold)";
+
+// Bits of a failed event.
+constexpr std::int64_t will_retry = 1;
+constexpr std::int64_t was_lost = 2;
+constexpr std::int64_t was_precondition = 4;
+constexpr std::int64_t was_canceled = 8;
+
+Value whole(std::uint64_t number) { return Value::Number{std::to_string(number)}; }
+Value word(std::string_view name) { return Value{std::string{name}}; }
+
+std::int64_t microseconds(Duration duration) { return std::chrono::floor<std::chrono::microseconds>(duration).count(); }
+std::int64_t microseconds(WallTime time) { return microseconds(time.time_since_epoch()); }
+Value time_value(const std::optional<WallTime>& time) { return time ? Value{microseconds(*time)} : Value{}; }
+
+std::string shortened(std::string_view text, std::size_t characters_max) {
+  const std::string safe = text::safe_to_show(text.substr(0, characters_max * 4));
+  std::size_t at = 0;
+  for (std::size_t characters = 0; at < safe.size() && characters < characters_max; ++characters)
+    at += std::max<std::size_t>(1, text::first_character(std::string_view{safe}.substr(at)).bytes);
+  const bool is_whole = at >= safe.size() && text.size() <= characters_max * 4;
+  return safe.substr(0, at) + (is_whole ? "" : "…");
+}
+
+// Of a large result only its hash is recorded here, which tells nobody anything.
+std::string output_words(const Event& event) {
+  if (event.output_size > event.output.size()) return counted(event.output_size, "byte");
+  return shortened(event.output, output_characters_max);
+}
+
+StepLookup lookup_in(const runtime::RunView& view) {
+  return [&view](std::string_view name) -> PrintedStep {
+    const auto found = std::ranges::find(view.steps, name, &runtime::StepView::name);
+    if (found == view.steps.end()) return {};
+    return {view.plan->steps[static_cast<std::size_t>(found - view.steps.begin())].policy.max_attempts,
+            found->has_items};
+  };
+}
+
+std::uint32_t given_items(const runtime::RunView& view) {
+  const bool was_given_items = view.steps.front().has_items && !view.plan->steps.front().for_each;
+  return was_given_items ? view.steps.front().items : 0;
+}
+
+std::string status_words(const runtime::RunView& view) {
+  const RunStatus status = view.info.status;
+  const StopReason reason = status == RunStatus::succeeded ? StopReason::none : view.outcome.reason;
+  return std::string{name_of(status)} + (reason == StopReason::none ? "" : ": " + std::string{reason_words(reason)});
+}
+
+Value step_value(const StepReport& report, const runtime::StepView& view, const core::StepPlan& plan) {
+  Value value = Value::map();
+  value.set("name", shortened(report.name, name_characters_max));
+  value.set("state", word(core::name_of(view.status)));
+  value.set("has_items", view.has_items);
+  value.set("finally", plan.runs_finally);
+  value.set("calls", plan.verb == core::Verb::call);
+  for (const auto& [name, count] :
+       std::initializer_list<std::pair<const char*, std::uint64_t>>{{"items", view.items},
+                                                                    {"done", report.succeeded},
+                                                                    {"failed", report.failed},
+                                                                    {"running", report.running},
+                                                                    {"waiting", report.waiting},
+                                                                    {"canceled", report.canceled},
+                                                                    {"dead_letters", report.dead_letters},
+                                                                    {"attempts", report.attempts},
+                                                                    {"retries", report.retries},
+                                                                    {"rescued", report.rescued},
+                                                                    {"lost", report.lost},
+                                                                    {"fallbacks", report.fallbacks}}) {
+    value.set(name, whole(count));
+  }
+  value.set("waited", Value{microseconds(report.waited)});
+  value.set("first", time_value(report.first_started));
+  value.set("last", time_value(report.last_event));
+  value.set("max_attempts", plan.policy.max_attempts ? whole(*plan.policy.max_attempts) : Value{});
+  value.set("policy", explain(plan.policy));
+  value.set("policy_from", word(level_words(plan.level)));
+  Value needs = Value::list();
+  for (const std::uint32_t need : plan.needs) needs.add(whole(need));
+  value.set("needs", std::move(needs));
+  return value;
+}
+
+}  // namespace
+
+PageData::PageData(const runtime::RunView& view, const PageAbout& about, PageLimits limits)
+    : view_{view},
+      about_{about},
+      limits_{limits},
+      reporter_{view.plan, given_items(view)},
+      printer_{lookup_in(view)},
+      last_us_{microseconds(view.info.created)} {
+  for (std::uint32_t step = 0; step < view.steps.size(); ++step) step_numbers_.emplace(view.steps[step].name, step);
+}
+
+void PageData::add_number(std::int64_t number) { rows_ += "," + std::to_string(number); }
+
+void PageData::add_text(std::string_view text) {
+  auto found = text_numbers_.find(std::string{text});
+  if (found == text_numbers_.end()) {
+    const bool has_room = text_bytes_ + text.size() <= limits_.text_bytes_max;
+    const auto [place, is_new] =
+        text_numbers_.try_emplace(std::string{has_room ? text : text_left_out}, text_numbers_.size());
+    if (is_new) {
+      text_bytes_ += text.size();
+      texts_ += (texts_.empty() ? "" : ",") + text::json_string(place->first);
+    }
+    found = place;
+  }
+  add_number(static_cast<std::int64_t>(found->second));
+}
+
+void PageData::add(const Event& event) {
+  reporter_.add(event);
+  if (event.type == EventType::cancel_requested) cancel_reason_ = event.reason;
+  if (event.type == EventType::reopened) cancel_reason_ = StopReason::none;
+  if (event.type == EventType::reopened) ways_.clear();
+  if (events_ == limits_.events_max) {
+    ++left_out_;
+    return;
+  }
+  const auto step = step_numbers_.find(event.step);
+  const std::int64_t now_us = microseconds(event.time);
+  rows_ += (events_++ == 0 ? "[" : ",[") + std::to_string(static_cast<int>(event.type));
+  add_number(now_us - last_us_);
+  last_us_ = now_us;
+  const bool is_of_step = step != step_numbers_.end();
+  add_number(is_of_step ? std::int64_t{step->second} + 1 : 0);
+  add_number(event.item);
+  add_number(static_cast<std::int64_t>(event.attempt));
+  if (is_of_step && event.type == EventType::fallback) ways_[{step->second, event.item}] = event.text;
+  add_row(event, is_of_step ? step->second : 0);
+  rows_ += "]";
+}
+
+// What follows the common fields.
+void PageData::add_row(const Event& event, std::uint32_t step) {
+  switch (event.type) {
+    case EventType::started:
+      return;
+    case EventType::completed:
+      add_number(static_cast<std::int64_t>(event.total_attempts));
+      add_number(microseconds(event.total_elapsed));
+      return add_text(output_words(event));
+    case EventType::failed:
+      return add_failed(event, step);
+    case EventType::retrying:
+      add_number(static_cast<std::int64_t>(event.next_attempt));
+      add_number(microseconds(event.delay));
+      return add_text(wait_reason(view_.plan->steps[step].policy, event));
+    case EventType::fallback:
+    case EventType::reopened:
+      add_text(printer_.words(event));
+      return add_text(text::safe_to_show(event.text));
+    default:
+      return add_text(printer_.words(event));
+  }
+}
+
+void PageData::add_failed(const Event& event, std::uint32_t step) {
+  const Failure failure = event.failure.value_or(Failure{});
+  add_number((event.will_retry ? will_retry : 0) + (event.lost ? was_lost : 0) +
+             (event.precondition ? was_precondition : 0) + (event.reason == StopReason::canceled ? was_canceled : 0));
+  add_text(what_failed(failure));
+  add_text(class_words(failure));
+  add_text(classification_sentence(failure));
+  add_text(decision_of(event, step));
+  if (failure.retry_after) add_number(microseconds(*failure.retry_after));
+}
+
+std::string PageData::decision_of(const Event& event, std::uint32_t step) const {
+  Judgement judgement{.failed = event};
+  if (const auto way = ways_.find({step, event.item}); way != ways_.end()) judgement.way = way->second;
+  if (const TroubledItem* const trouble = reporter_.trouble_of(step, event.item))
+    judgement.waited_before = trouble->waited;
+  return decision_sentence({.plan = *view_.plan,
+                            .step = view_.plan->steps[step],
+                            .source = WorkSource::document,
+                            .cancel_reason = cancel_reason_,
+                            .was_visited_enough = false},
+                           judgement);
+}
+
+std::string PageData::head() const {
+  const RunInfo& info = view_.info;
+  const RunReport report = reporter_.report();
+  Value value = Value::map();
+  value.set("run", to_string(info.id));
+  value.set("flow", shortened(info.name, name_characters_max));
+  value.set("status", word(name_of(info.status)));
+  value.set("status_words", status_words(view_));
+  value.set("is_open", is_open(info.status));
+  value.set("is_left_alone", about_.is_left_alone);
+  value.set("created", time_value(info.created));
+  value.set("ended", time_value(info.ended));
+  value.set("now", time_value(about_.now));
+  if (!info.key.empty()) value.set("key", shortened(info.key, name_characters_max));
+  value.set("attempts", whole(report.attempts()));
+  value.set("recoveries", whole(report.recoveries));
+  value.set("retries", whole(report.retries()));
+  value.set("work_retried", whole(report.sum(&StepReport::retried)));
+  value.set("succeeded_after", whole(report.sum(&StepReport::succeeded_after_retry)));
+  value.set("failed_after", whole(report.sum(&StepReport::failed_after_retries)));
+  value.set("waited", Value{microseconds(report.waited())});
+  value.set("events_left_out", whole(left_out_));
+  return text::to_json(value);
+}
+
+std::string PageData::steps() const {
+  const RunReport report = reporter_.report();
+  Value list = Value::list();
+  for (std::size_t step = 0; step < report.steps.size(); ++step)
+    list.add(step_value(report.steps[step], view_.steps[step], view_.plan->steps[step]));
+  return text::to_json(list);
+}
+
+std::string PageData::json() const {
+  Value types = Value::list();  // by their numbers
+  for (int type = 0; type <= static_cast<int>(EventType::finishing); ++type)
+    types.add(type == 0 ? Value{""} : word(name_of(static_cast<EventType>(type))));
+  return "{\"head\":" + head() + ",\n\"steps\":" + steps() + ",\n\"types\":" + text::to_json(types) + ",\n\"texts\":[" +
+         texts_ + "],\n\"events\":[" + rows_ + "]}";
+}
+
+}  // namespace reprise::observe
