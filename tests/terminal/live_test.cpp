@@ -183,6 +183,38 @@ TEST_F(Live, SmallWindows) {
   }
 }
 
+// A command may write what it likes; it does not reach the terminal as it is.
+TEST_F(Live, HostileWordsAreOnlyWords) {
+  const std::string document = R"(
+name: hostile
+defaults: {retry: {policy: standard, initial: 300ms, jitter: none}}
+steps:
+  - id: fetch
+    run: |
+      printf 'a\033[2Jb\033]0;title\007c\td\re\033[?25lf\377g\302\233h\n' >&2
+      exit 75
+)";
+  const Session session = run_session(running(flow(document)));
+  EXPECT_EQ(session.exit_code, 1);
+  const Replay result = played(session, look_of("hostile"));
+  EXPECT_TRUE(was_shown(result, "^↻ fetch +attempt 1/3 · exit 75: .*b.*c.*d"));
+  EXPECT_TRUE(has_line(result.screen.lines(), "^✖ fetch exhausted all 3 attempts"));
+}
+
+TEST_F(Live, AResumedRunGoesOnInTheSameWay) {
+  SessionSettings settings = running(flow(three_steps));
+  settings.actions = {{.when = "^● second", .what = Press{"\x03"}}};
+  ASSERT_EQ(run_session(settings).exit_code, 130);
+  folder_.write("go_on", "");
+  settings.command = {REPRISE_COMMAND, "resume", "@last"};
+  settings.actions.clear();
+  const Session session = run_session(settings);
+  EXPECT_EQ(session.exit_code, 0);
+  const Lines lines = played(session, look_of("three")).screen.lines();
+  EXPECT_TRUE(has_line(lines, "^✔ third"));
+  EXPECT_FALSE(has_line(lines, "^✔ first")) << "it was told before";
+}
+
 TEST_F(Live, WithoutUtf8OnlyAscii) {
   SessionSettings settings = running(REPRISE_QUICKSTART);
   settings.environment.push_back({"LC_ALL", "C"});
