@@ -122,7 +122,7 @@ function testPages() {
       for (const words of [
         'download waited',
         'before attempt 2',
-        'drawn from 375ms to 625ms',
+        'drawn from 450ms to 750ms',
         'exit 1: connection reset by peer',
         'It is transient',
         'max_attempts 3 leaves 2',
