@@ -34,7 +34,7 @@ test:
 	scripts/setup.sh build test
 	cmake --preset release -DREPRISE_TESTS=ON -DREPRISE_BENCH=ON
 	cmake --build --preset release
-	ctest --preset release -j2
+	ctest --preset release -j4  # most of them wait for something
 
 # Pages of real runs in a real browser; pictures of them go to build/browser.
 browser:
@@ -68,7 +68,7 @@ asan:
 	scripts/setup.sh build test
 	cmake --preset asan
 	cmake --build --preset asan
-	ctest --preset asan -j2
+	ctest --preset asan -j4
 
 # Only what has threads: the rest is one function of its arguments.
 tsan:
