@@ -3,7 +3,7 @@
 #
 #   relative links         the file or folder exists, inside of the project
 #   #anchors               the page has a heading that gives this anchor, by GitHub's rules
-#   http: and https:       are well formed; nothing is fetched
+#   http: and https:       are well formed, also as <https://…>; nothing is fetched
 #   pages under docs/      another page links to them
 #
 # Blocks of code and `code` in a line are not looked at.
@@ -43,9 +43,11 @@ has_anchor() {  # file, anchor
   case "${anchors_of[$1]}" in *" $2 "*) true ;; *) false ;; esac
 }
 
-# "line target" for each link and picture, also those that are defined at the end: [name]: target
+# "line target" for each link and picture, also those that are defined at the end, [name]: target, and addresses by themselves, <https://…>.
+# What stands after [^name]: is a footnote, that is words.
 links() {  # file
-  without_code "$1" | sed -E 's/`[^`]*`//g' | grep -noE '\]\([^) ]*|^\[[^]]+\]: +[^ ]+' | sed -E -e 's/^([0-9]+):\]\(/\1 /' -e 's/^([0-9]+):\[[^]]+\]: +/\1 /'
+  without_code "$1" | sed -E 's/`[^`]*`//g' | grep -noE '\]\([^) ]*|^\[[^]^][^]]*\]: +[^ ]+|<https?:[^>]*>' |
+    sed -E -e 's/^([0-9]+):(\]\(|\[[^]]+\]: +)?/\1 /' -e 's/^([0-9]+) <(.*)>$/\1 \2/'
 }
 
 check_link() {  # page, line, target

@@ -14,6 +14,10 @@ cat >"$work/README.md" <<'END'
 ```text
 [no link either](nowhere.md)
 ```
+<https://example.org/a> [pointed](<https://example.org/b>) <b> and words[^note][^more]
+
+[^note]: <https://example.org/c#d> and what is there
+[^more]: Words, and no link.
 END
 cat >"$work/docs/page.md" <<'END'
 # What is it, exactly?
@@ -31,6 +35,8 @@ cat >"$work/CONTRIBUTING.md" <<'END'
 [typing](https:/example.org)
 ![picture](docs/picture.svg)
 [named]: docs/also-gone.md
+Words <https:/example.org/typing> and words
+[^note]: <https://nowhere> and words
 END
 
 found=$("$here/links.sh" "$work")
@@ -42,7 +48,9 @@ FAILED CONTRIBUTING.md:4: ../outside.md leads out of the project
 FAILED CONTRIBUTING.md:5: https:/example.org is no address
 FAILED CONTRIBUTING.md:6: there is no docs/picture.svg
 FAILED CONTRIBUTING.md:7: there is no docs/also-gone.md
+FAILED CONTRIBUTING.md:8: https:/example.org/typing is no address
+FAILED CONTRIBUTING.md:9: https://nowhere is no address
 FAILED docs/lonely.md: no other page links to it
-16 links in 6 pages, 8 failed'
+21 links in 6 pages, 10 failed'
 diff <(echo "$wanted") <(echo "$found") || exit 1
 [ $code -eq 1 ] || { echo "exit code $code"; exit 1; }

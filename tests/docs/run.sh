@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Holds the documents against the product: tests/docs/run.sh PATH_OF_REPRISE SOURCE_DIR
 #
-#   ```console            each `$ command` is run (lines with `> ` continue it) and must print exactly what follows it; times of day
-#                         and ids of runs are compared as such, whatever their value
+#   ```console            each `$ command` is run (lines with `> ` continue it) and must print exactly what follows it; times of day,
+#                         ids of runs and how long a whole run took are compared as such, whatever their value
 #   ```yaml DIALECT       must be a valid policy of that dialect; add `invalid` for one that must be refused; `json` likewise
 #   ```yaml flow          must be a valid flow document; add `invalid` for one that must be refused
 #   ```cpp                must stand, apart from indentation, in one of the examples, which are compiled and run
@@ -33,7 +33,7 @@ begin_folder() {  # for one document
 
 without_chance() {
   sed -E -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z/TIME/g' -e 's/\b[0-9]{2}:[0-9]{2}:[0-9]{2}Z/TIME/g' \
-    -e 's/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/RUN/g'
+    -e 's/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/RUN/g' -e 's/^(Run RUN of .* after )[0-9.]+(us|ms|s)\b/\1DURATION/'
 }
 
 run_command() {  # place, command, expected
