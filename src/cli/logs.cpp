@@ -35,11 +35,17 @@ void collect(const std::string& folder, std::size_t step, std::vector<LogFile>& 
             [](const LogFile& left, const LogFile& right) { return left.name < right.name; });
 }
 
-bool print_file(const std::string& path) {
+// `ends_line`: something follows that must begin a line of its own.
+bool print_file(const std::string& path, bool ends_line) {
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return false;
   char block[64 * 1024];
-  while (const std::size_t size = std::fread(block, 1, sizeof block, file)) print({block, size});
+  char last = '\n';
+  while (const std::size_t size = std::fread(block, 1, sizeof block, file)) {
+    print({block, size});
+    last = block[size - 1];
+  }
+  if (ends_line && last != '\n') print("\n");
   const bool read = std::ferror(file) == 0;
   std::fclose(file);
   return read;
@@ -90,7 +96,7 @@ int logs(const LogsOptions& options) {
                                                   looked->view.steps[file.step].has_items);
       print(fmt::format("==> {} attempt {} <==\n", name, file.name.attempt));
     }
-    if (!print_file(file.path)) return usage_error(fmt::format("cannot read {}", file.path));
+    if (!print_file(file.path, files.size() > 1)) return usage_error(fmt::format("cannot read {}", file.path));
   }
   return exit_done;
 }

@@ -1,6 +1,7 @@
 #include "observe/why_words.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <reprise/classify.hpp>
 
@@ -24,6 +25,13 @@ std::string failures_of(const Failure& failure) {
   if (!failure.failure_class) return "such failures";
   const std::string name = word(name_of(*failure.failure_class));
   return name.find("_") == std::string::npos ? name + " failures" : "failures of the class " + name;
+}
+
+// full, equal; 25 %
+std::string jitter_words(const Policy& policy) {
+  if (policy.jitter != Jitter::ratio) return word(name_of(policy.jitter));
+  const auto tenths = std::llround(policy.jitter_ratio * 1000);
+  return std::to_string(tenths / 10) + (tenths % 10 == 0 ? "" : "." + std::to_string(tenths % 10)) + " %";
 }
 
 // ---- what failed ----------------------------------------
@@ -209,7 +217,7 @@ std::string wait_reason(const Policy& policy, const Event& retrying) {
   }
   if (retrying.range.min == retrying.range.max) return "as " + backoff + " says";
   return "drawn from " + time_words(retrying.range.min) + " to " + time_words(retrying.range.max) + " (" + backoff +
-         ", nominal " + time_words(retrying.range.nominal) + ", jitter " + word(name_of(policy.jitter)) + ")";
+         ", nominal " + time_words(retrying.range.nominal) + ", jitter " + jitter_words(policy) + ")";
 }
 
 std::string time_words(Duration duration) { return text::rough_duration(std::max(duration, Duration{0})); }
