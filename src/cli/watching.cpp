@@ -276,7 +276,8 @@ text::Value RunSession::result_value(const RunId& run, const End& end,
   value.set("run", to_string(run));
   value.set("status", word(name_of(end.outcome.status)));
   if (end.outcome.reason != StopReason::none) value.set("reason", word(name_of(end.outcome.reason)));
-  if (found && found->ended) value.set("elapsed_ms", text::milliseconds(*found->ended - found->created));
+  if (found && found->ended)
+    value.set("elapsed_ms", text::milliseconds(std::max(*found->ended - found->created, Duration{0})));
   if (found) {
     text::Value steps = text::Value::list();
     for (const observe::StepReport& step : found->steps) {
