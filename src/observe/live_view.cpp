@@ -57,6 +57,9 @@ void LiveView::recall(const Event& event) {
 
 void LiveView::add(const Event& event) {
   count(event);
+  // Only here: what was done before an interruption says nothing about how fast it goes now.
+  const auto step = reporter_.step_number(event.step);
+  if (step && event.type == EventType::prepared) steps_[*step].rate.note(event.time, 0);
   tell(event);
 }
 
@@ -64,12 +67,15 @@ void LiveView::count(const Event& event) {
   reporter_.add(event);
   is_stopping_ = event.type == EventType::cancel_requested || (is_stopping_ && event.type != EventType::reopened);
   has_ended_ = event.type == EventType::ended || (has_ended_ && event.type != EventType::reopened);
+  if (event.type == EventType::reopened || event.type == EventType::revisited) {  // what was over may end once more
+    for (std::uint32_t step = 0; step < steps_.size(); ++step) steps_[step].told = reporter_.status_of(step);
+  }
   const auto step = reporter_.step_number(event.step);
   if (!step) return;
   Live& live = steps_[*step];
   const Place place{*step, event.item};
   if (event.type == EventType::retrying) {
-    if (waits_.size() < waits_kept_max || waits_.contains(place))
+    if (waits_.size() < waits_kept_max || !plan_->steps[*step].for_each || waits_.contains(place))
       waits_[place] = {event.attempt, event.due, event.failure ? what_failed(*event.failure) : "", event.floored};
     return;
   }
@@ -84,8 +90,6 @@ void LiveView::count(const Event& event) {
     live.attempt = event.attempt;
     live.started = event.time;
     live.progress.clear();
-  } else if (event.type == EventType::prepared) {
-    live.rate.note(event.time, reporter_.step(*step).succeeded);
   }
 }
 
