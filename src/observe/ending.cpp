@@ -94,7 +94,7 @@ StyledLine short_failure(const std::string& work, const TroubledItem& item, cons
 
 void add_last_words(std::vector<StyledLine>& lines, const LastWords& words, const Symbols& symbols) {
   if (words.path.empty()) return;
-  lines.push_back({{"    its last words, from " + words.path + ":", Style::dim}});
+  lines.push_back({{"    its last words, from " + text::safe_to_show(words.path) + ":", Style::dim}});
   for (const std::string& line : words.lines)
     lines.push_back({{"    " + std::string{symbols.quote} + " ", Style::dim}, {text::safe_to_show(line)}});
 }
@@ -185,7 +185,8 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
   std::vector<StyledLine> lines;
   const auto add = [&lines](std::vector<StyledLine> more) { std::ranges::move(more, std::back_inserter(lines)); };
   const std::vector<TroubledItem> failures = failures_of(report);
-  for (std::size_t index = 0; index < std::min(failures.size(), failures_named_max); ++index) {
+  const std::size_t named = std::min(failures.size(), failures_named_max);
+  for (std::size_t index = 0; index < named; ++index) {
     const TroubledItem& item = failures[index];
     const std::string work = name_of_work(report, item);
     if (index >= failures_with_attempts_max) {
@@ -197,8 +198,7 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
     if (index < words.size()) add_last_words(lines, words[index], symbols);
   }
   const std::uint64_t failed = report.failed();
-  if (failed > failures_named_max)
-    add({{{"  and " + std::to_string(failed - failures_named_max) + " more that failed"}}});
+  if (failed > named) add({{{"  and " + std::to_string(failed - named) + " more that failed"}}});
   const auto leave_room = [&lines] {
     if (!lines.empty()) lines.emplace_back();
   };
