@@ -95,11 +95,9 @@ std::expected<std::optional<FoundPlace>, Error> find_place(const Looked& looked,
   if (found == steps.end()) {
     std::vector<std::string_view> names;
     for (const runtime::StepView& step : steps) names.push_back(step.name);
-    const std::string_view close = text::nearest(wanted->step, names);
-    return failure(ErrorCode::not_found,
-                   fmt::format("the run has no step {}{}", wanted->step,
-                               close.empty() ? fmt::format("; its steps are {}", text::join_words(names, "and"))
-                                             : fmt::format("; did you mean {}?", close)));
+    std::string help = text::did_you_mean(wanted->step, names);
+    if (help.empty()) help = "; its steps are " + text::join_words(names, "and");
+    return failure(ErrorCode::not_found, fmt::format("the run has no step {}{}", wanted->step, help));
   }
   if (wanted->item && *wanted->item >= found->items) {
     return failure(ErrorCode::not_found, fmt::format("step {} has no item {}: it has {}, counted from 0", wanted->step,
