@@ -33,17 +33,8 @@ bool is_safe_for_shells(std::string_view text) {
 
 }  // namespace
 
-std::uint32_t Looked::first_step_items() const {
-  const bool was_given_items = view.steps.front().has_items && !view.plan->steps.front().for_each;
-  return was_given_items ? view.steps.front().items : 0;
-}
-
-observe::StepLookup Looked::printed_steps() const {
-  return [plan = view.plan, steps = view.steps](std::string_view name) -> observe::PrintedStep {
-    const auto found = std::ranges::find(steps, name, &runtime::StepView::name);
-    if (found == steps.end()) return {};
-    return {plan->steps[static_cast<std::size_t>(found - steps.begin())].policy.max_attempts, found->has_items};
-  };
+observe::PlainPrinter Looked::printer() const {
+  return observe::PlainPrinter{observe::steps_of(*view.plan, view.given_items() > 0)};
 }
 
 std::expected<runtime::Snapshot, int> open_snapshot(const std::string& store) {

@@ -37,7 +37,7 @@ std::string repeated(std::string_view symbol, std::size_t times) {
 }  // namespace
 
 LiveView::LiveView(std::shared_ptr<const core::Plan> plan, const Symbols& symbols)
-    : plan_{plan}, symbols_{symbols}, reporter_{plan}, printer_{steps_of(plan)}, steps_(plan->steps.size()) {}
+    : plan_{plan}, symbols_{symbols}, reporter_{plan}, printer_{steps_of(*plan)}, steps_(plan->steps.size()) {}
 
 std::string LiveView::name_of_step(std::uint32_t step) const { return text::safe_to_show(*plan_->steps[step].name); }
 

@@ -1,5 +1,7 @@
 #include "observe/plain_printer.hpp"
 
+#include <map>
+
 #include "observe/words.hpp"
 #include "text/duration.hpp"
 #include "text/utf8.hpp"
@@ -30,12 +32,14 @@ std::string submitted_words(const Event& event) {
 
 }  // namespace
 
-StepLookup steps_of(std::shared_ptr<const core::Plan> plan) {
-  return [plan = std::move(plan)](std::string_view name) -> PrintedStep {
-    for (const core::StepPlan& step : plan->steps) {
-      if (*step.name == name) return {step.policy.max_attempts, step.for_each};
-    }
-    return {};
+StepLookup steps_of(const core::Plan& plan, bool has_given_items) {
+  std::map<std::string, PrintedStep, std::less<>> steps;
+  for (const core::StepPlan& step : plan.steps)
+    steps.emplace(*step.name, PrintedStep{step.policy.max_attempts, step.for_each});
+  if (has_given_items) steps.at(*plan.steps.front().name).has_items = true;
+  return [steps = std::move(steps)](std::string_view name) {
+    const auto found = steps.find(name);
+    return found == steps.end() ? PrintedStep{} : found->second;
   };
 }
 

@@ -19,7 +19,11 @@ constexpr Duration silence_max = 60s;         // before a line says that work wi
 }  // namespace
 
 PlainProgress::PlainProgress(std::shared_ptr<const core::Plan> plan, bool only_trouble)
-    : plan_{plan}, only_trouble_{only_trouble}, reporter_{plan}, printer_{steps_of(plan)}, items_(plan->steps.size()) {}
+    : plan_{plan},
+      only_trouble_{only_trouble},
+      reporter_{plan},
+      printer_{steps_of(*plan)},
+      items_(plan->steps.size()) {}
 
 void PlainProgress::recall(const Event& event) { reporter_.add(event); }
 
