@@ -9,6 +9,7 @@
 #include "cli/store_option.hpp"
 #include "observe/words.hpp"
 #include "runtime/control.hpp"
+#include "text/display.hpp"
 #include "text/nearest.hpp"
 #include "text/utf8.hpp"
 
@@ -17,11 +18,6 @@ namespace {
 
 std::unexpected<Error> failure(ErrorCode code, std::string message) {
   return std::unexpected{Error{code, std::move(message)}};
-}
-
-std::size_t characters_in(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 bool is_safe_for_shells(std::string_view text) {
@@ -118,13 +114,12 @@ std::string columns(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);
-    for (std::size_t at = 0; at < row.size(); ++at) widths[at] = std::max(widths[at], characters_in(row[at]));
+    for (std::size_t at = 0; at < row.size(); ++at) widths[at] = std::max(widths[at], text::columns_of(row[at]));
   }
   std::string text;
   for (const auto& row : rows) {
     std::string line;
-    for (std::size_t at = 0; at < row.size(); ++at)
-      line += row[at] + std::string(widths[at] - characters_in(row[at]) + 2, ' ');
+    for (std::size_t at = 0; at < row.size(); ++at) line += text::padded(row[at], widths[at] + 2);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }

@@ -15,11 +15,6 @@ namespace {
 
 using core::ItemStatus;
 
-std::string padded(std::string text, std::size_t columns) {
-  const std::size_t has = text::columns_of(text);
-  return has < columns ? text + std::string(columns - has, ' ') : text;
-}
-
 // A sign and a blank, or nothing for those who want no signs.
 Span sign(std::string_view symbol, Style style) { return {symbol.empty() ? "" : std::string{symbol} + " ", style}; }
 
@@ -60,8 +55,8 @@ std::vector<StyledLine> attempts_table(const TroubledItem& item) {
     const std::string numbers = std::string(4 + widths[0] - text::columns_of(row[0]), ' ') + row[0] + "  " +
                                 std::string(widths[1] - text::columns_of(row[1]), ' ') + row[1] + "  ";
     StyledLine line{{numbers, Style::dim}};
-    line.push_back(
-        {row[3].empty() ? row[what] : padded(row[what], widths[what]) + "  ", is_heading ? Style::dim : Style::plain});
+    line.push_back({row[3].empty() ? row[what] : text::padded(row[what], widths[what]) + "  ",
+                    is_heading ? Style::dim : Style::plain});
     if (!row[3].empty()) line.push_back({row[3], Style::dim});
     lines.push_back(std::move(line));
   }
@@ -169,7 +164,7 @@ std::vector<StyledLine> statistics_of(const RunReport& report) {
   const std::uint64_t well = report.sum(&StepReport::succeeded_after_retry);
   const std::uint64_t in_vain = report.sum(&StepReport::failed_after_retries);
   const auto row = [](const std::string& name, const std::string& value) -> StyledLine {
-    return {{padded("  " + name, 28), Style::dim}, {value}};
+    return {{text::padded("  " + name, 28), Style::dim}, {value}};
   };
   return {{{"retry statistics", Style::strong}},
           row("work with retries", std::to_string(retried)),
@@ -211,7 +206,7 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
   std::size_t widest = 0;
   for (const NextCommand& command : next) widest = std::max(widest, command.purpose.size());
   for (const NextCommand& command : next)
-    add({{{"  " + padded(command.purpose + ":", widest + 2), Style::dim}, {command.command}}});
+    add({{{"  " + text::padded(command.purpose + ":", widest + 2), Style::dim}, {command.command}}});
   return lines;
 }
 

@@ -23,11 +23,6 @@ constexpr std::size_t bar_columns_max = 30;
 
 bool is_over(StepStatus status) { return status != StepStatus::pending && status != StepStatus::active; }
 
-std::string padded(const std::string& text, std::size_t columns) {
-  const std::size_t has = text::columns_of(text);
-  return has < columns ? text + std::string(columns - has, ' ') : text;
-}
-
 std::string repeated(std::string_view symbol, std::size_t times) {
   std::string text;
   while (times-- > 0) text += symbol;
@@ -42,10 +37,7 @@ LiveView::LiveView(std::shared_ptr<const core::Plan> plan, const Symbols& symbol
 std::string LiveView::name_of_step(std::uint32_t step) const { return text::safe_to_show(*plan_->steps[step].name); }
 
 std::string LiveView::attempt_words(std::uint32_t step, std::uint64_t attempt) const {
-  const auto max = plan_->steps[step].policy.max_attempts;
-  std::string words = "attempt " + std::to_string(attempt);
-  if (max && attempt <= *max) words += "/" + std::to_string(*max);
-  return words;
+  return numbered_attempt(attempt, plan_->steps[step].policy.max_attempts);
 }
 
 // ---- events ----------------------------------------
@@ -255,7 +247,7 @@ StyledLine LiveView::step_line(std::uint32_t step, const StepReport& report, Wal
   const std::string name{text::clipped(name_of_step(step), name_columns_max)};
   StyledLine line{
       {std::string{is_waiting ? symbols_.again : symbols_.running} + " ", is_waiting ? Style::warning : Style::plain},
-      {padded(name, name_columns) + "  ", Style::strong}};
+      {text::padded(name, name_columns) + "  ", Style::strong}};
   StyledLine rest;
   if (plan.verb == core::Verb::signal) {
     rest = {{"waits for the signal "}, {text::safe_to_show(plan.signal), Style::strong}};

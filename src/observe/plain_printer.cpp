@@ -44,10 +44,7 @@ StepLookup steps_of(const core::Plan& plan, bool has_given_items) {
 }
 
 std::string PlainPrinter::attempt(const Event& event, std::uint64_t number) const {
-  const PrintedStep step = steps_(event.step);
-  std::string words = "attempt " + std::to_string(number);
-  if (step.max_attempts && number <= *step.max_attempts) words += "/" + std::to_string(*step.max_attempts);
-  return words;
+  return numbered_attempt(number, steps_(event.step).max_attempts);
 }
 
 std::string PlainPrinter::retrying(const Event& event) const {
