@@ -139,9 +139,7 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error) {
       for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
     }
     const std::vector<std::string_view> candidates(words.begin(), words.end());
-    const std::string_view close = text::nearest(extras.front(), candidates);
-    message =
-        fmt::format("unknown word {}{}", extras.front(), close.empty() ? "" : fmt::format("; did you mean {}?", close));
+    message = fmt::format("unknown word {}{}", extras.front(), text::did_you_mean(extras.front(), candidates));
   }
   print_error(fmt::format("{}: {}\nTry {} --help.\n", path_of(command), message, path_of(command)));
   return command->get_name() == "exec" ? exit_exec_usage : exit_usage;

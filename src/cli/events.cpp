@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds look_again_after{200};
 
 // Prints what came after `last`, which it moves on.
 std::expected<void, Error> print_new(Looked& looked, const EventsOptions& options, std::uint64_t& last) {
-  const observe::PlainPrinter printer{looked.printed_steps()};
+  const observe::PlainPrinter printer = looked.printer();
   return looked.snapshot.each_event(looked.id, [&](const Event& event) {
     if (event.sequence <= last) return true;
     last = event.sequence;

@@ -420,6 +420,7 @@ TEST(CliWorkPlace, IsAStepOrOneItemOfIt) {
 
 TEST(CliColumns, AreAsWideAsTheyNeed) {
   EXPECT_EQ(columns({{"A", "B"}, {"längste", "x"}, {"y", ""}}), "A        B\nlängste  x\ny\n");
+  EXPECT_EQ(columns({{"A", "B"}, {"日本", "x"}}), "A     B\n日本  x\n");
   EXPECT_EQ(preview("a\nb", 10), "a b");
   EXPECT_EQ(preview("abcdef", 3), "abc… (6 bytes)");
 }

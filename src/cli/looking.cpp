@@ -9,6 +9,7 @@
 #include "cli/store_option.hpp"
 #include "observe/words.hpp"
 #include "runtime/control.hpp"
+#include "text/display.hpp"
 #include "text/nearest.hpp"
 #include "text/utf8.hpp"
 
@@ -17,11 +18,6 @@ namespace {
 
 std::unexpected<Error> failure(ErrorCode code, std::string message) {
   return std::unexpected{Error{code, std::move(message)}};
-}
-
-std::size_t characters_in(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 bool is_safe_for_shells(std::string_view text) {
@@ -33,17 +29,8 @@ bool is_safe_for_shells(std::string_view text) {
 
 }  // namespace
 
-std::uint32_t Looked::first_step_items() const {
-  const bool was_given_items = view.steps.front().has_items && !view.plan->steps.front().for_each;
-  return was_given_items ? view.steps.front().items : 0;
-}
-
-observe::StepLookup Looked::printed_steps() const {
-  return [plan = view.plan, steps = view.steps](std::string_view name) -> observe::PrintedStep {
-    const auto found = std::ranges::find(steps, name, &runtime::StepView::name);
-    if (found == steps.end()) return {};
-    return {plan->steps[static_cast<std::size_t>(found - steps.begin())].policy.max_attempts, found->has_items};
-  };
+observe::PlainPrinter Looked::printer() const {
+  return observe::PlainPrinter{observe::steps_of(*view.plan, view.given_items() > 0)};
 }
 
 std::expected<runtime::Snapshot, int> open_snapshot(const std::string& store) {
@@ -95,11 +82,9 @@ std::expected<std::optional<FoundPlace>, Error> find_place(const Looked& looked,
   if (found == steps.end()) {
     std::vector<std::string_view> names;
     for (const runtime::StepView& step : steps) names.push_back(step.name);
-    const std::string_view close = text::nearest(wanted->step, names);
-    return failure(ErrorCode::not_found,
-                   fmt::format("the run has no step {}{}", wanted->step,
-                               close.empty() ? fmt::format("; its steps are {}", text::join_words(names, "and"))
-                                             : fmt::format("; did you mean {}?", close)));
+    std::string help = text::did_you_mean(wanted->step, names);
+    if (help.empty()) help = "; its steps are " + text::join_words(names, "and");
+    return failure(ErrorCode::not_found, fmt::format("the run has no step {}{}", wanted->step, help));
   }
   if (wanted->item && *wanted->item >= found->items) {
     return failure(ErrorCode::not_found, fmt::format("step {} has no item {}: it has {}, counted from 0", wanted->step,
@@ -129,13 +114,12 @@ std::string columns(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);
-    for (std::size_t at = 0; at < row.size(); ++at) widths[at] = std::max(widths[at], characters_in(row[at]));
+    for (std::size_t at = 0; at < row.size(); ++at) widths[at] = std::max(widths[at], text::columns_of(row[at]));
   }
   std::string text;
   for (const auto& row : rows) {
     std::string line;
-    for (std::size_t at = 0; at < row.size(); ++at)
-      line += row[at] + std::string(widths[at] - characters_in(row[at]) + 2, ' ');
+    for (std::size_t at = 0; at < row.size(); ++at) line += text::padded(row[at], widths[at] + 2);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }

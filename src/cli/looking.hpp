@@ -22,8 +22,7 @@ struct Looked {
   RunId id;
   runtime::RunView view;
 
-  std::uint32_t first_step_items() const;  // of a task with items; else 0
-  observe::StepLookup printed_steps() const;
+  observe::PlainPrinter printer() const;
 };
 
 // The error is an exit code; the message has been written already.

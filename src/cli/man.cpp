@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -15,10 +14,7 @@ namespace {
 
 int write_pages(const CommandShape& root, const CommandShape& command, const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / (page_name(command) + ".1");
-  std::ofstream file{path, std::ios::binary};
-  file << man_page(root, command);
-  file.close();
-  if (!file) return usage_error(fmt::format("cannot write {}", path.string()));
+  if (const auto written = write_file(path.string(), man_page(root, command)); !written) return written.error();
   for (const CommandShape& child : command.commands) {
     if (const int code = write_pages(root, child, folder); code != exit_done) return code;
   }
@@ -28,9 +24,7 @@ int write_pages(const CommandShape& root, const CommandShape& command, const std
 int unknown(const CommandShape& command, const std::string& word) {
   std::vector<std::string_view> names;
   for (const CommandShape& child : command.commands) names.push_back(child.name);
-  const std::string_view close = text::nearest(word, names);
-  return usage_error(fmt::format("{} has no command {}{}", command.path, word,
-                                 close.empty() ? "" : fmt::format("; did you mean {}?", close)));
+  return usage_error(fmt::format("{} has no command {}{}", command.path, word, text::did_you_mean(word, names)));
 }
 
 }  // namespace

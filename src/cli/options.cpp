@@ -16,9 +16,8 @@ void add_words(CLI::App& command, const std::string& name, const std::vector<std
     const auto found = std::ranges::find(known, given);
     if (found != known.end()) return take(static_cast<std::size_t>(found - known.begin()));
     const std::vector<std::string_view> candidates(known.begin(), known.end());
-    const std::string_view close = text::nearest(given, candidates);
     throw CLI::ValidationError(name, fmt::format("expected {}, found {}{}", text::join_words(candidates), given,
-                                                 close.empty() ? "" : fmt::format("; did you mean {}?", close)));
+                                                 text::did_you_mean(given, candidates)));
   };
   command.add_option_function<std::string>(name, choose, help)->option_text(fmt::format("{}", fmt::join(known, "|")));
 }

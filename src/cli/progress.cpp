@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <utility>
+
+#include <reprise/env.hpp>
 
 #include "cli/io.hpp"
 #include "env/wall_clock.hpp"
@@ -67,63 +70,64 @@ class LiveTerminal final : public Progress {
   void add(const Event& event) override {
     const std::lock_guard lock{mutex_};
     view_.add(event);
-    if (const WallTime now = wall_clock_now_exactly(); now - last_drawn_ >= between_pictures) draw(now);
+    if (system_env().now() - last_drawn_ >= between_pictures) draw();
   }
   void time_passes() override {
     const std::lock_guard lock{mutex_};
-    draw(wall_clock_now_exactly());
+    draw();
   }
   Duration patience() const override { return between_pictures; }
   void finish() override {
     const std::lock_guard lock{mutex_};
-    show(view_.take_lines(), {});
+    show(view_.take_lines(), Picture::none);
   }
 
   void say(std::string_view line) override {
     const std::lock_guard lock{mutex_};
     auto lines = view_.take_lines();
     lines.push_back({{std::string{line}, observe::Style::strong}});
-    show(lines, picture(wall_clock_now_exactly()));
+    show(std::move(lines), Picture::drawn);
   }
   void pause_drawing() override {
     const std::lock_guard lock{mutex_};
-    show(view_.take_lines(), {});
+    show(view_.take_lines(), Picture::none);
     is_paused_ = true;
   }
   void draw_again() override {
     const std::lock_guard lock{mutex_};
     painter_.leave();
     is_paused_ = false;
-    draw(wall_clock_now_exactly());
+    draw();
   }
 
  private:
   static constexpr Duration between_pictures = 100ms;
 
-  std::vector<observe::StyledLine> picture(WallTime now) {
-    const observe::TerminalSize size = terminal_size();
-    return view_.frame(now, size.columns - 1, size.rows - 1);
-  }
-  void draw(WallTime now) {
+  enum class Picture : bool { none, drawn };
+
+  void draw() {
     if (is_paused_) return;
-    last_drawn_ = now;
-    show(view_.take_lines(), picture(now));
+    last_drawn_ = system_env().now();
+    show(view_.take_lines(), Picture::drawn);
   }
-  void show(std::vector<observe::StyledLine> staying, std::vector<observe::StyledLine> picture) {
+  void show(std::vector<observe::StyledLine> staying, Picture wanted) {
+    const observe::TerminalSize size = terminal_size();  // asked once: it may change at any moment
+    std::vector<observe::StyledLine> picture;
+    if (wanted == Picture::drawn) picture = view_.frame(wall_clock_now_exactly(), size.columns - 1, size.rows - 1);
     if (symbols_of_terminal().is_ascii) {
       for (auto* const lines : {&staying, &picture}) {
         for (observe::StyledLine& line : *lines)
           for (observe::Span& span : line) span.text = observe::in_ascii(span.text);
       }
     }
-    const std::string bytes = painter_.paint(terminal_size(), staying, picture);
+    const std::string bytes = painter_.paint(size, staying, picture);
     if (!bytes.empty()) print_error(bytes);
   }
 
   std::mutex mutex_;
   observe::LiveView view_;
   observe::Painter painter_;
-  WallTime last_drawn_ = {};
+  Env::TimePoint last_drawn_ = {};  // not by the time of day, which may be set back
   bool is_paused_ = false;
 };
 

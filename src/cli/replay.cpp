@@ -45,7 +45,7 @@ void print_states(const runtime::RunView& replayed) {
 int replay(const RunOptions& options) {
   auto looked = look_at(options);
   if (!looked) return looked.error();
-  const observe::PlainPrinter printer{looked->printed_steps()};
+  const observe::PlainPrinter printer = looked->printer();
   std::uint64_t events = 0;
   const auto read = looked->snapshot.each_event(looked->id, [&](const Event& event) {
     ++events;

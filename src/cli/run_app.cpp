@@ -1,7 +1,5 @@
 #include "cli/run_app.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
@@ -9,48 +7,22 @@
 #include "cli/looking.hpp"
 #include "cli/options.hpp"
 #include "cli/store_option.hpp"
-#include "text/nearest.hpp"
 
 namespace reprise::cli {
 namespace {
 
 void add_watching(CLI::App& command, WatchOptions& options) {
   add_store(command, options.store);
-  const auto choose = [&options](const std::string& given) {
-    constexpr std::string_view words[] = {"auto", "tty", "plain", "json", "quiet"};  // as ProgressMode has them
-    const auto* const found = std::ranges::find(words, given);
-    if (found == std::end(words)) {
-      const std::string_view close = text::nearest(given, words);
-      throw CLI::ValidationError("--progress",
-                                 fmt::format("expected auto, tty, plain, json or quiet, found {}{}", given,
-                                             close.empty() ? "" : fmt::format("; did you mean {}?", close)));
-    }
-    options.progress = static_cast<ProgressMode>(found - std::begin(words));
-  };
-  command
-      .add_option_function<std::string>("--progress", choose,
-                                        "what is told while it runs, on standard error (default: auto)")
-      ->option_text("auto|tty|plain|json|quiet");
-  command
-      .add_option_function<std::string>(
-          "--format",
-          [&options](const std::string& given) {
-            if (given != "text" && given != "json")
-              throw CLI::ValidationError("--format", fmt::format("expected text or json, found {}", given));
-            options.json = given == "json";
-          },
-          "json: the result as one document on standard output")
-      ->option_text("text|json");
-  command
-      .add_option_function<std::string>(
-          "--annotations",
-          [&options](const std::string& given) {
-            if (given != "github")
-              throw CLI::ValidationError("--annotations", fmt::format("expected github, found {}", given));
-            options.annotations = true;
-          },
-          "at the end, what went wrong as annotations of a workflow")
-      ->option_text("github");
+  add_choice(command, "--progress", options.progress,
+             Choices<ProgressMode>{{"auto", ProgressMode::automatic},
+                                   {"tty", ProgressMode::live},
+                                   {"plain", ProgressMode::plain},
+                                   {"json", ProgressMode::json},
+                                   {"quiet", ProgressMode::quiet}},
+             "what is told while it runs, on standard error (default: auto)");
+  add_format(command, options.json, "json: the result as one document on standard output");
+  add_choice(command, "--annotations", options.annotations, Choices<bool>{{"github", true}},
+             "at the end, what went wrong as annotations of a workflow");
 }
 
 void add_run_flow(CLI::App& app, RunFlowOptions& options, std::function<int()>& chosen) {

@@ -17,10 +17,9 @@ enum class ProgressMode : std::uint8_t { automatic, live, plain, json, quiet };
 struct WatchOptions {  // of every command that runs something to its end
   std::string store;
   ProgressMode progress = ProgressMode::automatic;
-  bool json = false;  // the result as one JSON document
-  bool only_trouble =
-      false;                 // nothing is said about work that just works, and in lines only: the work writes there too
-  bool annotations = false;  // at the end, what went wrong for a GitHub workflow
+  bool json = false;          // the result as one JSON document
+  bool only_trouble = false;  // nothing is said about work that just works; in lines, as the work writes there too
+  bool annotations = false;   // at the end, what went wrong for a GitHub workflow
 };
 
 struct RunFlowOptions {

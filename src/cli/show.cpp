@@ -22,7 +22,7 @@ using observe::TroubledItem;
 constexpr std::size_t failures_shown = 10;
 
 std::expected<RunReport, Error> report_of(Looked& looked) {
-  observe::RunReporter reporter{looked.view.plan, looked.first_step_items()};
+  observe::RunReporter reporter{looked.view.plan, looked.view.given_items()};
   const auto read = looked.snapshot.each_event(looked.id, [&](const Event& event) {
     reporter.add(event);
     return true;
@@ -122,7 +122,7 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
     field("since", text::rough_duration(took));
   }
   if (!info.key.empty()) field("key", preview(info.key));
-  if (!looked.view.input.empty() && !looked.view.plan->is_document && looked.first_step_items() == 0)
+  if (!looked.view.input.empty() && !looked.view.plan->is_document && looked.view.given_items() == 0)
     field("input", preview(looked.view.input));
   if (!looked.view.outcome.output.empty()) field("output", preview(looked.view.outcome.output));
   if (report.recoveries > 0) field("recovered", observe::counted(report.recoveries, "time"));
@@ -196,7 +196,7 @@ void print_document(const Looked& looked, const RunReport& report) {
     value.set("duration_ms", text::milliseconds(std::max(*info.ended - info.created, Duration{0})));
   }
   if (!info.key.empty()) value.set("key", info.key);
-  if (!looked.view.plan->is_document && looked.first_step_items() == 0) value.set("input", looked.view.input);
+  if (!looked.view.plan->is_document && looked.view.given_items() == 0) value.set("input", looked.view.input);
   if (info.status == RunStatus::succeeded) value.set("output", looked.view.outcome.output);
   value.set("attempts", whole(report.attempts()));
   value.set("retries", whole(report.retries()));

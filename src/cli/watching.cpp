@@ -1,11 +1,12 @@
 #include "cli/watching.hpp"
 
 #include <unistd.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -141,18 +142,20 @@ void RunSession::interrupted(const RunId& run, int signal) {
   static_cast<void>(host_->engine().cancel(run, fmt::format("interrupted by {}", signal_name(signal))));
 }
 
-// What was missed, because it was before or because this reader was slow, is read from the store.
+// What was before, and what was missed because this reader was slow or the run quick, is read from the store.
 void RunSession::show_progress(const RunId& run, std::uint64_t after) {
   Events feed = host_->engine().subscribe({.run = run, .after = after, .buffer = 65'536});
   std::uint64_t last = 0;
-  const auto recall_until = [&](std::uint64_t end) {
+  const auto catch_up = [&](std::uint64_t end) {
     if (last + 1 >= end) return;
     static_cast<void>(each_event(run, [&](const Event& event) {
-      if (event.sequence > last && event.sequence < end) progress_->recall(event);
+      if (event.sequence > last && event.sequence <= after) progress_->recall(event);
+      if (event.sequence > std::max(last, after) && event.sequence < end) progress_->add(event);
+      return event.sequence < end;
     }));
     last = end - 1;
   };
-  recall_until(after + 1);
+  catch_up(after + 1);
   progress_->time_passes();
   while (true) {
     const auto event = feed.next(progress_->patience());
@@ -162,12 +165,10 @@ void RunSession::show_progress(const RunId& run, std::uint64_t after) {
       if (info && is_open(info->status)) continue;
       // It has ended between the two looks: what the feed was not asked for any more is in the record.
       static_cast<void>(host_->engine().wait(run));
-      static_cast<void>(each_event(run, [&](const Event& missed) {
-        if (missed.sequence > last) progress_->add(missed);
-      }));
+      catch_up(std::numeric_limits<std::uint64_t>::max());
       break;
     }
-    recall_until(event->sequence);
+    catch_up(event->sequence);
     last = event->sequence;
     progress_->add(*event);
     if (event->type == EventType::ended) break;
@@ -196,25 +197,25 @@ std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::sh
 
 // ---- the end ----------------------------------------
 
-std::expected<void, Error> RunSession::each_event(const RunId& run, const std::function<void(const Event&)>& visit) {
+std::expected<void, Error> RunSession::each_event(const RunId& run, const std::function<bool(const Event&)>& visit) {
   if (!scratch_.empty()) {  // in memory: nobody else can read it, and it is small
     const auto events = host_->engine().events(run);
     if (!events) return std::unexpected{events.error()};
-    for (const Event& event : *events) visit(event);
+    static_cast<void>(std::ranges::all_of(*events, visit));
     return {};
   }
   auto snapshot = runtime::Snapshot::open(store_);
   if (!snapshot) return std::unexpected{snapshot.error()};
-  return snapshot->each_event(run, [&](const Event& event) {
-    visit(event);
-    return true;
-  });
+  return snapshot->each_event(run, visit);
 }
 
 std::optional<observe::RunReport> RunSession::read_report(const RunId& run) {
   observe::RunReporter reporter{plan_};
-  if (!each_event(run, [&](const Event& event) { reporter.add(event); })) return std::nullopt;
-  return reporter.report();
+  const auto read = each_event(run, [&](const Event& event) {
+    reporter.add(event);
+    return true;
+  });
+  return read ? std::optional{reporter.report()} : std::nullopt;
 }
 
 observe::LastWords RunSession::last_words_of(const RunId& run, const observe::StepReport& step,
@@ -276,7 +277,8 @@ text::Value RunSession::result_value(const RunId& run, const End& end,
   value.set("run", to_string(run));
   value.set("status", word(name_of(end.outcome.status)));
   if (end.outcome.reason != StopReason::none) value.set("reason", word(name_of(end.outcome.reason)));
-  if (found && found->ended) value.set("elapsed_ms", text::milliseconds(*found->ended - found->created));
+  if (found && found->ended)
+    value.set("elapsed_ms", text::milliseconds(std::max(*found->ended - found->created, Duration{0})));
   if (found) {
     text::Value steps = text::Value::list();
     for (const observe::StepReport& step : found->steps) {

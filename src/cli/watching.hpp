@@ -51,7 +51,8 @@ class RunSession {
   void interrupted(const RunId& run, int signal);
   bool has_news(const RunId& run, std::uint64_t after);
   void show_progress(const RunId& run, std::uint64_t after);
-  std::expected<void, Error> each_event(const RunId& run, const std::function<void(const Event&)>& visit);
+  // From the store, until the visitor returns false.
+  std::expected<void, Error> each_event(const RunId& run, const std::function<bool(const Event&)>& visit);
   std::optional<observe::RunReport> read_report(const RunId& run);
   observe::LastWords last_words_of(const RunId& run, const observe::StepReport& step,
                                    const observe::TroubledItem& item) const;

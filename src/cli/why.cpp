@@ -252,7 +252,7 @@ int why(const PlaceOptions& options) {
     return true;
   });
   if (!read) return show_error(read.error());
-  std::vector<Explanation> items = explainer.explanations();
+  std::vector<Explanation> items = std::move(explainer).explanations();
   if (options.run.json) {
     const std::string new_run = new_run_of(*looked);
     for (Explanation& item : items) add_commands(options, *looked, new_run, item);

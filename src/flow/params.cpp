@@ -67,9 +67,8 @@ std::string unknown(const Flow& flow, std::string_view name) {
   for (const Parameter& parameter : flow.params) known.push_back(parameter.name);
   std::string sentence = "there is no parameter \"" + text::shorten(name, shown_max) + "\"";
   if (known.empty()) return sentence + "; the flow has none";
-  const std::string_view close = text::nearest(name, known);
-  return sentence + (close.empty() ? "; there is " + text::join_words(known, "and")
-                                   : "; did you mean " + std::string{close} + "?");
+  const std::string meant = text::did_you_mean(name, known);
+  return sentence + (meant.empty() ? "; there is " + text::join_words(known, "and") : meant);
 }
 
 // The type of a value for a parameter that says none: that of its default.

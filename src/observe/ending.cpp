@@ -15,11 +15,6 @@ namespace {
 
 using core::ItemStatus;
 
-std::string padded(std::string text, std::size_t columns) {
-  const std::size_t has = text::columns_of(text);
-  return has < columns ? text + std::string(columns - has, ' ') : text;
-}
-
 // A sign and a blank, or nothing for those who want no signs.
 Span sign(std::string_view symbol, Style style) { return {symbol.empty() ? "" : std::string{symbol} + " ", style}; }
 
@@ -60,8 +55,8 @@ std::vector<StyledLine> attempts_table(const TroubledItem& item) {
     const std::string numbers = std::string(4 + widths[0] - text::columns_of(row[0]), ' ') + row[0] + "  " +
                                 std::string(widths[1] - text::columns_of(row[1]), ' ') + row[1] + "  ";
     StyledLine line{{numbers, Style::dim}};
-    line.push_back(
-        {row[3].empty() ? row[what] : padded(row[what], widths[what]) + "  ", is_heading ? Style::dim : Style::plain});
+    line.push_back({row[3].empty() ? row[what] : text::padded(row[what], widths[what]) + "  ",
+                    is_heading ? Style::dim : Style::plain});
     if (!row[3].empty()) line.push_back({row[3], Style::dim});
     lines.push_back(std::move(line));
   }
@@ -94,7 +89,7 @@ StyledLine short_failure(const std::string& work, const TroubledItem& item, cons
 
 void add_last_words(std::vector<StyledLine>& lines, const LastWords& words, const Symbols& symbols) {
   if (words.path.empty()) return;
-  lines.push_back({{"    its last words, from " + words.path + ":", Style::dim}});
+  lines.push_back({{"    its last words, from " + text::safe_to_show(words.path) + ":", Style::dim}});
   for (const std::string& line : words.lines)
     lines.push_back({{"    " + std::string{symbols.quote} + " ", Style::dim}, {text::safe_to_show(line)}});
 }
@@ -169,7 +164,7 @@ std::vector<StyledLine> statistics_of(const RunReport& report) {
   const std::uint64_t well = report.sum(&StepReport::succeeded_after_retry);
   const std::uint64_t in_vain = report.sum(&StepReport::failed_after_retries);
   const auto row = [](const std::string& name, const std::string& value) -> StyledLine {
-    return {{padded("  " + name, 28), Style::dim}, {value}};
+    return {{text::padded("  " + name, 28), Style::dim}, {value}};
   };
   return {{{"retry statistics", Style::strong}},
           row("work with retries", std::to_string(retried)),
@@ -185,7 +180,8 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
   std::vector<StyledLine> lines;
   const auto add = [&lines](std::vector<StyledLine> more) { std::ranges::move(more, std::back_inserter(lines)); };
   const std::vector<TroubledItem> failures = failures_of(report);
-  for (std::size_t index = 0; index < std::min(failures.size(), failures_named_max); ++index) {
+  const std::size_t named = std::min(failures.size(), failures_named_max);
+  for (std::size_t index = 0; index < named; ++index) {
     const TroubledItem& item = failures[index];
     const std::string work = name_of_work(report, item);
     if (index >= failures_with_attempts_max) {
@@ -197,8 +193,7 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
     if (index < words.size()) add_last_words(lines, words[index], symbols);
   }
   const std::uint64_t failed = report.failed();
-  if (failed > failures_named_max)
-    add({{{"  and " + std::to_string(failed - failures_named_max) + " more that failed"}}});
+  if (failed > named) add({{{"  and " + std::to_string(failed - named) + " more that failed"}}});
   const auto leave_room = [&lines] {
     if (!lines.empty()) lines.emplace_back();
   };
@@ -211,7 +206,7 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
   std::size_t widest = 0;
   for (const NextCommand& command : next) widest = std::max(widest, command.purpose.size());
   for (const NextCommand& command : next)
-    add({{{"  " + padded(command.purpose + ":", widest + 2), Style::dim}, {command.command}}});
+    add({{{"  " + text::padded(command.purpose + ":", widest + 2), Style::dim}, {command.command}}});
   return lines;
 }
 

@@ -51,6 +51,21 @@ struct Nightly {
   }
 };
 
+TEST(ObserveEnding, CountsWhatItDoesNotName) {
+  RunReport report{.steps = {{.name = "fetch", .has_items = true, .items = 60, .failed = 50}}, .troubled = {}};
+  for (std::uint32_t item = 0; item < 4; ++item) report.troubled.push_back({.item = item, .attempts = 1});
+  EXPECT_NE(text_of(ending_of({}, report, {}, {}, no_symbols)).find("  and 46 more that failed\n"), std::string::npos);
+}
+
+TEST(ObserveEnding, BearsAClockThatWasSetBackAndAHostilePath) {
+  Nightly nightly;
+  RunReport report = nightly.reporter.report();
+  report.ended = report.created - 1h;
+  const std::string text = text_of(ending_of({}, report, {{.path = "logs\x1b[2J/x.log", .lines = {}}}, {}, no_symbols));
+  EXPECT_NE(text.find(" failed in 0s: "), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+}
+
 TEST(ObserveEnding, TellsAttemptsLastWordsStatisticsAndCommands) {
   Nightly nightly;
   const std::vector<LastWords> words{{.path = ".reprise/logs/fetch/2.3.log", .lines = {"one", "two\x1b[31m"}}};

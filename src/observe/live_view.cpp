@@ -23,11 +23,6 @@ constexpr std::size_t bar_columns_max = 30;
 
 bool is_over(StepStatus status) { return status != StepStatus::pending && status != StepStatus::active; }
 
-std::string padded(const std::string& text, std::size_t columns) {
-  const std::size_t has = text::columns_of(text);
-  return has < columns ? text + std::string(columns - has, ' ') : text;
-}
-
 std::string repeated(std::string_view symbol, std::size_t times) {
   std::string text;
   while (times-- > 0) text += symbol;
@@ -37,15 +32,12 @@ std::string repeated(std::string_view symbol, std::size_t times) {
 }  // namespace
 
 LiveView::LiveView(std::shared_ptr<const core::Plan> plan, const Symbols& symbols)
-    : plan_{plan}, symbols_{symbols}, reporter_{plan}, printer_{steps_of(plan)}, steps_(plan->steps.size()) {}
+    : plan_{plan}, symbols_{symbols}, reporter_{plan}, printer_{steps_of(*plan)}, steps_(plan->steps.size()) {}
 
 std::string LiveView::name_of_step(std::uint32_t step) const { return text::safe_to_show(*plan_->steps[step].name); }
 
 std::string LiveView::attempt_words(std::uint32_t step, std::uint64_t attempt) const {
-  const auto max = plan_->steps[step].policy.max_attempts;
-  std::string words = "attempt " + std::to_string(attempt);
-  if (max && attempt <= *max) words += "/" + std::to_string(*max);
-  return words;
+  return numbered_attempt(attempt, plan_->steps[step].policy.max_attempts);
 }
 
 // ---- events ----------------------------------------
@@ -57,6 +49,9 @@ void LiveView::recall(const Event& event) {
 
 void LiveView::add(const Event& event) {
   count(event);
+  // Only here: what was done before an interruption says nothing about how fast it goes now.
+  const auto step = reporter_.step_number(event.step);
+  if (step && event.type == EventType::prepared) steps_[*step].rate.note(event.time, 0);
   tell(event);
 }
 
@@ -64,12 +59,15 @@ void LiveView::count(const Event& event) {
   reporter_.add(event);
   is_stopping_ = event.type == EventType::cancel_requested || (is_stopping_ && event.type != EventType::reopened);
   has_ended_ = event.type == EventType::ended || (has_ended_ && event.type != EventType::reopened);
+  if (event.type == EventType::reopened || event.type == EventType::revisited) {  // what was over may end once more
+    for (std::uint32_t step = 0; step < steps_.size(); ++step) steps_[step].told = reporter_.status_of(step);
+  }
   const auto step = reporter_.step_number(event.step);
   if (!step) return;
   Live& live = steps_[*step];
   const Place place{*step, event.item};
   if (event.type == EventType::retrying) {
-    if (waits_.size() < waits_kept_max || waits_.contains(place))
+    if (waits_.size() < waits_kept_max || !plan_->steps[*step].for_each || waits_.contains(place))
       waits_[place] = {event.attempt, event.due, event.failure ? what_failed(*event.failure) : "", event.floored};
     return;
   }
@@ -84,8 +82,6 @@ void LiveView::count(const Event& event) {
     live.attempt = event.attempt;
     live.started = event.time;
     live.progress.clear();
-  } else if (event.type == EventType::prepared) {
-    live.rate.note(event.time, reporter_.step(*step).succeeded);
   }
 }
 
@@ -251,7 +247,7 @@ StyledLine LiveView::step_line(std::uint32_t step, const StepReport& report, Wal
   const std::string name{text::clipped(name_of_step(step), name_columns_max)};
   StyledLine line{
       {std::string{is_waiting ? symbols_.again : symbols_.running} + " ", is_waiting ? Style::warning : Style::plain},
-      {padded(name, name_columns) + "  ", Style::strong}};
+      {text::padded(name, name_columns) + "  ", Style::strong}};
   StyledLine rest;
   if (plan.verb == core::Verb::signal) {
     rest = {{"waits for the signal "}, {text::safe_to_show(plan.signal), Style::strong}};

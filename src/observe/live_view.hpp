@@ -76,7 +76,7 @@ class LiveView {
   RunReporter reporter_;
   PlainPrinter printer_;
   std::vector<Live> steps_;
-  std::map<Place, Wait> waits_;  // not more than a person could care for; the rest only counts
+  std::map<Place, Wait> waits_;  // of items not more than a person could care for; the rest only counts
   std::vector<StyledLine> lines_;
   bool is_stopping_ = false;
   bool has_ended_ = false;

@@ -125,6 +125,48 @@ TEST(ObserveLiveView, CountsWhatWasBeforeWithoutTellingIt) {
   EXPECT_NE(text_of(view.frame(run.now(), 80, 20)).find("1 of 2 steps"), std::string::npos);
 }
 
+TEST(ObserveLiveView, TellsOnceMoreWhatCannotBeReachedWhenTheRunIsTriedAgain) {
+  ToldRun run{{.name = "a"}, {.name = "b", .needs = {0}}};
+  LiveView view{run.plan(), unicode_symbols};
+  for (int time = 1; time <= 2; ++time) {
+    view.add(run.started("a"));
+    view.add(run.failed("a", 0, 1, exit_failure(1, "no"), StopReason::permanent));
+    view.add(run.event(EventType::unreachable, "b"));
+    EXPECT_NE(text_of(view.take_lines()).find("○ b not reached"), std::string::npos) << time;
+    view.add(run.ended(RunStatus::failed));
+    view.add(run.event(EventType::reopened));
+  }
+}
+
+TEST(ObserveLiveView, KnowsNoSpeedFromBeforeAnInterruption) {
+  ToldRun run{{.name = "fetch", .for_each = true}};
+  LiveView view{run.plan(), unicode_symbols};
+  view.recall(run.submitted());
+  view.recall(run.prepared("fetch", 1000));
+  for (std::uint32_t item = 0; item < 500; ++item) view.recall(run.completed("fetch", item));
+  run.later(24h);
+  view.add(run.event(EventType::recovered));
+  EXPECT_EQ(text_of(view.frame(run.now(), 80, 20)).find("ETA"), std::string::npos);
+  run.later(1s);
+  for (std::uint32_t item = 500; item < 510; ++item) view.add(run.completed("fetch", item));
+  EXPECT_NE(text_of(view.frame(run.now(), 80, 20)).find("510/1000 · 10/s · ETA 50s"), std::string::npos)
+      << text_of(view.frame(run.now(), 80, 20));
+}
+
+TEST(ObserveLiveView, ShowsTheWaitOfAStepHoweverManyItemsWait) {
+  ToldRun run{{.name = "fetch", .for_each = true}, {.name = "load"}};
+  LiveView view{run.plan(), unicode_symbols};
+  view.add(run.submitted());
+  view.add(run.prepared("fetch", 5000));
+  for (std::uint32_t item = 0; item < 5000; ++item)
+    view.add(run.retrying("fetch", item, 1, exit_failure(1, "no"), 10s));
+  view.add(run.started("load"));
+  view.add(run.retrying("load", 0, 1, exit_failure(1, "reset"), 5s));
+  EXPECT_NE(text_of(view.frame(run.now(), 80, 20)).find("↻ load   attempt 1/3 · exit 1: reset · retry in 5.0s"),
+            std::string::npos)
+      << text_of(view.frame(run.now(), 80, 20));
+}
+
 TEST(ObserveLiveView, FitsAnyTerminal) {
   rc::check([] {
     ToldRun run{{.name = "a_step_with_a_rather_long_name_indeed"},
@@ -147,7 +189,7 @@ TEST(ObserveLiveView, FitsAnyTerminal) {
         view.add(run.failed(step, item, 1, failure));
         view.add(run.retrying(step, item, 1, failure, 3s));
       }
-      const auto columns = *rc::gen::inRange<std::size_t>(1, 120);
+      const auto columns = *rc::gen::inRange<std::size_t>(0, 120);
       const auto rows = *rc::gen::inRange<std::size_t>(0, 12);
       const auto frame = view.frame(run.now(), columns, rows);
       RC_ASSERT(frame.size() <= rows);

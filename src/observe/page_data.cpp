@@ -1,12 +1,12 @@
 #include "observe/page_data.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include <reprise/dialect.hpp>
 
 #include "observe/why_words.hpp"
 #include "observe/words.hpp"
+#include "text/place.hpp"
 #include "text/utf8.hpp"
 #include "text/value.hpp"
 
@@ -32,33 +32,10 @@ std::int64_t microseconds(Duration duration) { return std::chrono::floor<std::ch
 std::int64_t microseconds(WallTime time) { return microseconds(time.time_since_epoch()); }
 Value time_value(const std::optional<WallTime>& time) { return time ? Value{microseconds(*time)} : Value{}; }
 
-std::string shortened(std::string_view text, std::size_t characters_max) {
-  const std::string safe = text::safe_to_show(text.substr(0, characters_max * 4));
-  std::size_t at = 0;
-  for (std::size_t characters = 0; at < safe.size() && characters < characters_max; ++characters)
-    at += std::max<std::size_t>(1, text::first_character(std::string_view{safe}.substr(at)).bytes);
-  const bool is_whole = at >= safe.size() && text.size() <= characters_max * 4;
-  return safe.substr(0, at) + (is_whole ? "" : "…");
-}
-
 // Of a large result only its hash is recorded here, which tells nobody anything.
 std::string output_words(const Event& event) {
   if (event.output_size > event.output.size()) return counted(event.output_size, "byte");
-  return shortened(event.output, output_characters_max);
-}
-
-StepLookup lookup_in(const runtime::RunView& view) {
-  return [&view](std::string_view name) -> PrintedStep {
-    const auto found = std::ranges::find(view.steps, name, &runtime::StepView::name);
-    if (found == view.steps.end()) return {};
-    return {view.plan->steps[static_cast<std::size_t>(found - view.steps.begin())].policy.max_attempts,
-            found->has_items};
-  };
-}
-
-std::uint32_t given_items(const runtime::RunView& view) {
-  const bool was_given_items = view.steps.front().has_items && !view.plan->steps.front().for_each;
-  return was_given_items ? view.steps.front().items : 0;
+  return text::shorten(event.output, output_characters_max);
 }
 
 std::string status_words(const runtime::RunView& view) {
@@ -69,7 +46,7 @@ std::string status_words(const runtime::RunView& view) {
 
 Value step_value(const StepReport& report, const runtime::StepView& view, const core::StepPlan& plan) {
   Value value = Value::map();
-  value.set("name", shortened(report.name, name_characters_max));
+  value.set("name", text::shorten(report.name, name_characters_max));
   value.set("state", word(core::name_of(view.status)));
   value.set("has_items", view.has_items);
   value.set("finally", plan.runs_finally);
@@ -107,11 +84,9 @@ PageData::PageData(const runtime::RunView& view, const PageAbout& about, PageLim
     : view_{view},
       about_{about},
       limits_{limits},
-      reporter_{view.plan, given_items(view)},
-      printer_{lookup_in(view)},
-      last_us_{microseconds(view.info.created)} {
-  for (std::uint32_t step = 0; step < view.steps.size(); ++step) step_numbers_.emplace(view.steps[step].name, step);
-}
+      reporter_{view.plan, view.given_items()},
+      printer_{steps_of(*view.plan, view.given_items() > 0)},
+      last_us_{microseconds(view.info.created)} {}
 
 void PageData::add_number(std::int64_t number) { rows_ += "," + std::to_string(number); }
 
@@ -133,23 +108,24 @@ void PageData::add_text(std::string_view text) {
 void PageData::add(const Event& event) {
   reporter_.add(event);
   if (event.type == EventType::cancel_requested) cancel_reason_ = event.reason;
-  if (event.type == EventType::reopened) cancel_reason_ = StopReason::none;
-  if (event.type == EventType::reopened) ways_.clear();
+  if (event.type == EventType::reopened) {
+    cancel_reason_ = StopReason::none;
+    ways_.clear();
+  }
   if (events_ == limits_.events_max) {
     ++left_out_;
     return;
   }
-  const auto step = step_numbers_.find(event.step);
+  const auto step = reporter_.step_number(event.step);
   const std::int64_t now_us = microseconds(event.time);
   rows_ += (events_++ == 0 ? "[" : ",[") + std::to_string(static_cast<int>(event.type));
   add_number(now_us - last_us_);
   last_us_ = now_us;
-  const bool is_of_step = step != step_numbers_.end();
-  add_number(is_of_step ? std::int64_t{step->second} + 1 : 0);
+  add_number(step ? std::int64_t{*step} + 1 : 0);
   add_number(event.item);
   add_number(static_cast<std::int64_t>(event.attempt));
-  if (is_of_step && event.type == EventType::fallback) ways_[{step->second, event.item}] = event.text;
-  add_row(event, is_of_step ? step->second : 0);
+  if (step && event.type == EventType::fallback) ways_[{*step, event.item}] = event.text;
+  add_row(event, step.value_or(0));
   rows_ += "]";
 }
 
@@ -201,12 +177,11 @@ std::string PageData::decision_of(const Event& event, std::uint32_t step) const 
                            judgement);
 }
 
-std::string PageData::head() const {
+std::string PageData::head(const RunReport& report) const {
   const RunInfo& info = view_.info;
-  const RunReport report = reporter_.report();
   Value value = Value::map();
   value.set("run", to_string(info.id));
-  value.set("flow", shortened(info.name, name_characters_max));
+  value.set("flow", text::shorten(info.name, name_characters_max));
   value.set("status", word(name_of(info.status)));
   value.set("status_words", status_words(view_));
   value.set("is_open", is_open(info.status));
@@ -214,7 +189,7 @@ std::string PageData::head() const {
   value.set("created", time_value(info.created));
   value.set("ended", time_value(info.ended));
   value.set("now", time_value(about_.now));
-  if (!info.key.empty()) value.set("key", shortened(info.key, name_characters_max));
+  if (!info.key.empty()) value.set("key", text::shorten(info.key, name_characters_max));
   value.set("attempts", whole(report.attempts()));
   value.set("recoveries", whole(report.recoveries));
   value.set("retries", whole(report.retries()));
@@ -226,8 +201,7 @@ std::string PageData::head() const {
   return text::to_json(value);
 }
 
-std::string PageData::steps() const {
-  const RunReport report = reporter_.report();
+std::string PageData::steps(const RunReport& report) const {
   Value list = Value::list();
   for (std::size_t step = 0; step < report.steps.size(); ++step)
     list.add(step_value(report.steps[step], view_.steps[step], view_.plan->steps[step]));
@@ -238,8 +212,9 @@ std::string PageData::json() const {
   Value types = Value::list();  // by their numbers
   for (int type = 0; type <= static_cast<int>(EventType::finishing); ++type)
     types.add(type == 0 ? Value{""} : word(name_of(static_cast<EventType>(type))));
-  return "{\"head\":" + head() + ",\n\"steps\":" + steps() + ",\n\"types\":" + text::to_json(types) + ",\n\"texts\":[" +
-         texts_ + "],\n\"events\":[" + rows_ + "]}";
+  const RunReport report = reporter_.report();
+  return "{\"head\":" + head(report) + ",\n\"steps\":" + steps(report) + ",\n\"types\":" + text::to_json(types) +
+         ",\n\"texts\":[" + texts_ + "],\n\"events\":[" + rows_ + "]}";
 }
 
 }  // namespace reprise::observe

@@ -46,18 +46,17 @@ class PageData {
   std::string decision_of(const Event& event, std::uint32_t step) const;
   void add_number(std::int64_t number);
   void add_text(std::string_view text);
-  std::string head() const;
-  std::string steps() const;
+  std::string head(const RunReport& report) const;
+  std::string steps(const RunReport& report) const;
 
   const runtime::RunView& view_;
   PageAbout about_;
   PageLimits limits_;
   RunReporter reporter_;
   PlainPrinter printer_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string>
-      ways_;  // of items that are tried in another way than their own
+  // Step and item of what is tried in another way than its own, and which that is.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> ways_;
   StopReason cancel_reason_ = StopReason::none;
-  std::map<std::string, std::uint32_t, std::less<>> step_numbers_;
   std::unordered_map<std::string, std::uint64_t> text_numbers_;
   std::string texts_;  // the elements of both lists, with their commas
   std::string rows_;

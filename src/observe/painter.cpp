@@ -41,7 +41,7 @@ std::string Painter::paint(TerminalSize size, const std::vector<StyledLine>& sta
                            const std::vector<StyledLine>& picture) {
   std::vector<Drawn> next;
   for (const StyledLine& line : picture) next.push_back(drawn(line));
-  const bool is_resized = size.columns != columns_ && !drawn_.empty();
+  const bool is_resized = size != size_ && !drawn_.empty();
   const bool is_same = std::ranges::equal(next, drawn_, {}, &Drawn::bytes, &Drawn::bytes);
   if (staying.empty() && is_same && !is_resized) return "";
   std::string bytes{begin_of_picture};
@@ -63,7 +63,7 @@ std::string Painter::paint(TerminalSize size, const std::vector<StyledLine>& sta
   if (!is_anew && next.size() < drawn_.size()) bytes += erase_below;
   bytes += end_of_picture;
   drawn_ = std::move(next);
-  columns_ = size.columns;
+  size_ = size;
   return bytes;
 }
 

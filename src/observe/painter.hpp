@@ -39,7 +39,7 @@ class Painter {
   std::size_t rows_above(TerminalSize size) const;
 
   bool has_colours_;
-  std::size_t columns_ = 0;  // of the terminal when it was drawn
+  TerminalSize size_ = {};  // of the terminal when it was drawn
   std::vector<Drawn> drawn_;
 };
 

@@ -50,7 +50,14 @@ TEST(ObservePainter, ErasesFromTheSecondRowOn) {
 TEST(ObservePainter, NeverGoesAboveTheTopOfTheTerminal) {
   Painter painter{false};
   static_cast<void>(painter.paint(size, {}, std::vector<StyledLine>(8, StyledLine{{"line"}})));
-  EXPECT_EQ(painter.paint({.columns = 20, .rows = 4}, {}, {{{"x"}}}), begin + "\x1b[3Ax\x1b[K\r\n\x1b[J" + end);
+  EXPECT_EQ(painter.paint({.columns = 20, .rows = 4}, {}, {{{"x"}}}), begin + "\x1b[3A\x1b[K\n\x1b[J\x1b[Ax\r\n" + end);
+}
+
+TEST(ObservePainter, DrawsAnewInALowerTerminal) {
+  Painter painter{false};
+  static_cast<void>(painter.paint(size, {}, {{{"1"}}, {{"2"}}, {{"3"}}, {{"4"}}, {{"5"}}}));
+  EXPECT_EQ(painter.paint({.columns = 20, .rows = 4}, {}, {{{"1"}}, {{"2"}}}),
+            begin + "\x1b[3A\x1b[K\n\x1b[J\x1b[A1\r\n2\r\n" + end);
 }
 
 TEST(ObservePainter, LeavesWhatSomebodyElseHasWrittenOver) {

@@ -1,5 +1,7 @@
 #include "observe/plain_printer.hpp"
 
+#include <map>
+
 #include "observe/words.hpp"
 #include "text/duration.hpp"
 #include "text/utf8.hpp"
@@ -30,20 +32,19 @@ std::string submitted_words(const Event& event) {
 
 }  // namespace
 
-StepLookup steps_of(std::shared_ptr<const core::Plan> plan) {
-  return [plan = std::move(plan)](std::string_view name) -> PrintedStep {
-    for (const core::StepPlan& step : plan->steps) {
-      if (*step.name == name) return {step.policy.max_attempts, step.for_each};
-    }
-    return {};
+StepLookup steps_of(const core::Plan& plan, bool has_given_items) {
+  std::map<std::string, PrintedStep, std::less<>> steps;
+  for (const core::StepPlan& step : plan.steps)
+    steps.emplace(*step.name, PrintedStep{step.policy.max_attempts, step.for_each});
+  if (has_given_items) steps.at(*plan.steps.front().name).has_items = true;
+  return [steps = std::move(steps)](std::string_view name) {
+    const auto found = steps.find(name);
+    return found == steps.end() ? PrintedStep{} : found->second;
   };
 }
 
 std::string PlainPrinter::attempt(const Event& event, std::uint64_t number) const {
-  const PrintedStep step = steps_(event.step);
-  std::string words = "attempt " + std::to_string(number);
-  if (step.max_attempts && number <= *step.max_attempts) words += "/" + std::to_string(*step.max_attempts);
-  return words;
+  return numbered_attempt(number, steps_(event.step).max_attempts);
 }
 
 std::string PlainPrinter::retrying(const Event& event) const {

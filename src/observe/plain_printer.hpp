@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,7 +23,8 @@ struct PrintedStep {
   bool has_items = false;  // work of it is named fetch[57] instead of fetch
 };
 using StepLookup = std::function<PrintedStep(std::string_view step)>;
-StepLookup steps_of(std::shared_ptr<const core::Plan> plan);
+// `has_given_items`: the first step is a task that was submitted with items, which its plan does not tell.
+StepLookup steps_of(const core::Plan& plan, bool has_given_items = false);
 
 class PlainPrinter {
  public:

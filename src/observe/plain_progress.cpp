@@ -19,7 +19,11 @@ constexpr Duration silence_max = 60s;         // before a line says that work wi
 }  // namespace
 
 PlainProgress::PlainProgress(std::shared_ptr<const core::Plan> plan, bool only_trouble)
-    : plan_{plan}, only_trouble_{only_trouble}, reporter_{plan}, printer_{steps_of(plan)}, items_(plan->steps.size()) {}
+    : plan_{plan},
+      only_trouble_{only_trouble},
+      reporter_{plan},
+      printer_{steps_of(*plan)},
+      items_(plan->steps.size()) {}
 
 void PlainProgress::recall(const Event& event) { reporter_.add(event); }
 
@@ -56,8 +60,17 @@ bool PlainProgress::is_told_of_items(const Event& event, std::uint32_t step, std
   return true;
 }
 
+// When the clock is set back, what waits for it goes back too: nobody should wait an hour for the next line.
+void PlainProgress::mind_the_clock(WallTime now) {
+  if (now < seen_ - first_beat) {  // events come a little late
+    for (WallTime* const time : {&began_, &last_line_, &next_beat_}) *time += now - seen_;
+  }
+  seen_ = now;
+}
+
 std::vector<std::string> PlainProgress::add(const Event& event) {
   reporter_.add(event);
+  mind_the_clock(event.time);
   if (began_ == WallTime{}) began_ = last_line_ = event.time;
   if (next_beat_ == WallTime{}) next_beat_ = event.time + first_beat;
   std::vector<std::string> lines;
@@ -104,6 +117,7 @@ std::string PlainProgress::steps_line(const RunReport& report, WallTime now) con
 }
 
 std::vector<std::string> PlainProgress::heartbeat(WallTime now) {
+  mind_the_clock(now);
   if (only_trouble_ || next_beat_ == WallTime{} || now < next_beat_) return {};
   next_beat_ = now + std::max<Duration>(first_beat, (now - began_) / 20);
   std::vector<std::string> lines;

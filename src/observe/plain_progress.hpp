@@ -38,6 +38,7 @@ class PlainProgress {
 
   bool is_worth_a_line(const Event& event, bool has_items);
   bool is_told_of_items(const Event& event, std::uint32_t step, std::vector<std::string>& lines);
+  void mind_the_clock(WallTime now);
   std::string items_line(std::uint32_t step, const StepReport& report, WallTime now);
   std::string steps_line(const RunReport& report, WallTime now) const;
 
@@ -46,6 +47,7 @@ class PlainProgress {
   RunReporter reporter_;
   PlainPrinter printer_;
   std::vector<Items> items_;
+  WallTime seen_ = {};   // the time when anything was looked at last
   WallTime began_ = {};  // when it was first looked at
   WallTime last_line_ = {};
   WallTime next_beat_ = {};

@@ -48,6 +48,21 @@ TEST(ObservePlainProgress, HasAHeartbeatForMaps) {
   EXPECT_EQ(progress.heartbeat(run.now()).size(), 1U);
 }
 
+TEST(ObservePlainProgress, BeatsOnWhenTheClockIsSetBack) {
+  ToldRun run{{.name = "fetch", .for_each = true}};
+  PlainProgress progress{run.plan(), false};
+  progress.add(run.submitted());
+  progress.add(run.prepared("fetch", 1000));
+  run.later(-1h);
+  for (std::uint32_t item = 0; item < 200; ++item) {
+    progress.add(run.started("fetch", item));
+    run.later(50ms);
+    progress.add(run.completed("fetch", item));
+  }
+  run.later(10s);
+  EXPECT_EQ(progress.heartbeat(run.now()), Lines{"11:00:20Z fetch 200 of 1000 done (10/s, ETA 1m21s)"});
+}
+
 TEST(ObservePlainProgress, SaysThatALongStepIsStillUnderWay) {
   ToldRun run{{.name = "build"}};
   PlainProgress progress{run.plan(), false};

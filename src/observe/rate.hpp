@@ -13,7 +13,8 @@ namespace reprise::observe {
 class Rate {
  public:
   void note(WallTime now, std::uint64_t done) {
-    if (!last_ || done < last_->done) {  // it begins, or begins again
+    if (!last_ || done < last_->done ||
+        now < last_->time - span) {  // it begins, begins again, or the clock was set back
       before_ = last_ = Sample{now, done};
     } else if (now - last_->time >= span) {
       before_ = last_;

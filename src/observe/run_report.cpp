@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t tries_of_item_max = 12;
 constexpr std::size_t items_with_tries_max = 100;
+constexpr std::size_t items_of_step_min = 10;  // have details and tries, whatever others have
 
 std::uint32_t* count_of(StepReport& step, ItemStatus status) {
   switch (status) {
@@ -65,7 +66,7 @@ std::uint64_t RunReport::failed() const {
 
 RunReporter::RunReporter(std::shared_ptr<const core::Plan> plan, std::uint32_t first_step_items,
                          std::size_t details_max)
-    : plan_{std::move(plan)}, details_max_{details_max} {
+    : plan_{std::move(plan)}, details_max_{details_max}, kept_of_steps_(plan_->steps.size()) {
   for (const core::StepPlan& step : plan_->steps) {
     step_numbers_.emplace(*step.name, static_cast<std::uint32_t>(report_.steps.size()));
     report_.steps.push_back({.name = *step.name, .has_items = step.for_each});
@@ -170,10 +171,12 @@ void RunReporter::add_failed(const Event& event, std::uint32_t number) {
   step.lost += event.lost ? 1 : 0;
   Item& item = items_[{number, event.item}];
   item.has_failed = true;
-  if (!item.details && details_ < details_max_) {
+  Kept& of_step = kept_of_steps_[number];
+  if (!item.details && (kept_.details < details_max_ || of_step.details < items_of_step_min)) {
     item.details =
         std::make_unique<TroubledItem>(TroubledItem{.step = number, .item = event.item, .began = item.began});
-    ++details_;
+    ++kept_.details;
+    ++of_step.details;
   }
   if (item.details) {
     item.details->attempts = event.attempt;
@@ -189,8 +192,12 @@ void RunReporter::add_failed(const Event& event, std::uint32_t number) {
 
 void RunReporter::remember_try(const Event& event, const Item& item) {
   std::vector<FailedAttempt>& tries = item.details->tries;
-  if (tries.empty() && items_with_tries_ >= items_with_tries_max) return;
-  items_with_tries_ += tries.empty() ? 1 : 0;
+  Kept& of_step = kept_of_steps_[item.details->step];
+  if (tries.empty()) {
+    if (kept_.tries >= items_with_tries_max && of_step.tries >= items_of_step_min) return;
+    ++kept_.tries;
+    ++of_step.tries;
+  }
   if (tries.size() == tries_of_item_max) tries.erase(tries.begin());
   const bool has_begun = !event.precondition && item.started != WallTime{};
   tries.push_back({.attempt = event.attempt,
@@ -244,8 +251,10 @@ void RunReporter::mark_dead_letter(const Event& event, std::uint32_t number, boo
 // Its details are not wanted any more; others may have some instead.
 void RunReporter::let_go(Item& item) {
   if (!item.details) return;
-  --details_;
-  items_with_tries_ -= item.details->tries.empty() ? 0 : 1;
+  for (Kept* const kept : {&kept_, &kept_of_steps_[item.details->step]}) {
+    --kept->details;
+    kept->tries -= item.details->tries.empty() ? 0 : 1;
+  }
   item.details.reset();
 }
 

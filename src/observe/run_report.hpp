@@ -5,7 +5,7 @@
 //   const RunReport report = reporter.report();
 //
 // Work that succeeds leaves nothing but a count, so a run with a million items costs little. Of failures the first `details_max` are
-// kept with their words; the rest only counts.
+// kept with their words, and the first few of every step in any case: a list that may fail does not hide what made the run fail.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -116,6 +116,10 @@ class RunReporter {
     WallTime started = {};  // its last one
     std::unique_ptr<TroubledItem> details;
   };
+  struct Kept {  // how many items have them
+    std::size_t details = 0;
+    std::size_t tries = 0;
+  };
 
   void add_of_step(const Event& event, std::uint32_t step);
   void add_started(const Event& event, std::uint32_t step);
@@ -131,8 +135,8 @@ class RunReporter {
 
   std::shared_ptr<const core::Plan> plan_;
   std::size_t details_max_;
-  std::size_t details_ = 0;
-  std::size_t items_with_tries_ = 0;
+  Kept kept_;
+  std::vector<Kept> kept_of_steps_;
   bool is_canceling_ = false;
   RunReport report_;
   std::map<std::string, std::uint32_t, std::less<>> step_numbers_;

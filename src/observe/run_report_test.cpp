@@ -251,5 +251,38 @@ TEST(ObserveRunReport, SaysWhatRetriesWereGoodFor) {
   EXPECT_EQ(reporter.report().waited(), Duration::max());
 }
 
+// A list that may fail must not hide the step that made the run fail.
+TEST(ObserveRunReport, KeepsDetailsOfEveryStepHoweverManyItemsFailedBefore) {
+  RunReporter reporter{plan_of(1'000), 0, 2};
+  Story story{reporter};
+  story.tell(EventType::prepared, "each", 200);
+  for (std::uint32_t item = 0; item < 200; ++item) {
+    story.tell(EventType::started, "each", item, 1);
+    story.tell(EventType::failed, "each", item, 1);
+  }
+  story.tell(EventType::started, "list", 0, 1);
+  story.tell(EventType::failed, "list", 0, 1);
+  const RunReport report = reporter.report();
+  ASSERT_FALSE(report.troubled.empty());
+  EXPECT_EQ(report.steps[report.troubled.front().step].name, "list");
+  EXPECT_EQ(report.troubled.front().tries.size(), 1U);
+  EXPECT_LT(report.troubled.size(), 20U);
+  EXPECT_EQ(report.troubled.size() + report.without_details, 201U);
+}
+
+TEST(ObserveRunReport, KeepsTheAttemptsOfEveryStepHoweverManyItemsFailedBefore) {
+  RunReporter reporter{plan_of(1'000)};
+  Story story{reporter};
+  story.tell(EventType::prepared, "each", 200);
+  for (std::uint32_t item = 0; item < 200; ++item) {
+    story.tell(EventType::started, "each", item, 1);
+    story.tell(EventType::failed, "each", item, 1);
+  }
+  story.tell(EventType::started, "list", 0, 1);
+  story.tell(EventType::failed, "list", 0, 1);
+  EXPECT_EQ(reporter.report().troubled.front().tries.size(), 1U);
+  EXPECT_TRUE(reporter.report().troubled.back().tries.empty());
+}
+
 }  // namespace
 }  // namespace reprise::observe

@@ -118,9 +118,6 @@ void Explainer::add_of_run(const Event& event) {
                                  (event.text.empty() ? "." : ": " + text::safe_to_show(event.text) + "."));
       }
       return;
-    case EventType::resumed:
-      cancel_reason_ = StopReason::none;
-      return;
     case EventType::reopened:
       reopen(event);
       about_the_run_.push_back("What had failed" + (event.text.empty() ? "" : " in " + text::safe_to_show(event.text)) +
@@ -205,17 +202,17 @@ void Explainer::add(const Event& event) {
   if (found != items_.end()) add_later(event, found->second);
 }
 
-std::vector<Explanation> Explainer::explanations() const {
+std::vector<Explanation> Explainer::explanations() && {
   std::vector<Explanation> all;
-  for (const auto& [place, item] : items_) {
-    Explanation& told = all.emplace_back(item);
-    const JudgementContext context{*plan_, plan_->steps[item.step], source_, cancel_reason_, was_visited_enough_};
+  for (auto& [place, item] : items_) {
+    Explanation& told = all.emplace_back(std::move(item));
+    const JudgementContext context{*plan_, plan_->steps[told.step], source_, cancel_reason_, was_visited_enough_};
     const Judgement* before = nullptr;
     for (Judgement& judgement : told.judgements) {
       judgement.sentences = sentences_of(context, judgement, before);
       before = &judgement;
     }
-    const bool is_over = item.state == WorkState::failed || item.state == WorkState::canceled;
+    const bool is_over = told.state == WorkState::failed || told.state == WorkState::canceled;
     if (is_over) told.remedies = remedies_of(context, told.judgements.back());
   }
   return all;

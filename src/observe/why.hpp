@@ -2,7 +2,7 @@
 //
 //   Explainer explainer{plan, wanted, WorkSource::document};
 //   for (const Event& event : events) explainer.add(event);
-//   for (const Explanation& item : explainer.explanations()) …
+//   for (const Explanation& item : std::move(explainer).explanations()) …
 //
 // Only work that failed at least once is kept. why_words.hpp has the sentences, why_remedies.hpp what would change the outcome, why_text.hpp
 // the layout. Thread safety: one thread at a time.
@@ -63,7 +63,7 @@ class Explainer {
             WorkSource source = WorkSource::program);
 
   void add(const Event& event);
-  std::vector<Explanation> explanations() const;  // by step and item
+  std::vector<Explanation> explanations() &&;  // by step and item
   // What concerns all of the run and may explain the rest: cancelled, deadline, recovered, reopened, gone back.
   const std::vector<std::string>& about_the_run() const noexcept { return about_the_run_; }
 
@@ -83,11 +83,6 @@ class Explainer {
   StopReason cancel_reason_ = StopReason::none;  // why the run was stopped, if it was
   bool was_visited_enough_ = false;              // the run ended because of max_visits
 };
-
-// The sentences one by one, for those who tell the same story in another form.
-std::string classification_sentence(const Failure& failure);                     // which class, by which rule
-std::string decision_sentence(const core::StepPlan& plan, const Event& failed);  // tried again or given up, and why
-std::string wait_reason(const Policy& policy, const Event& retrying);            // "drawn from 375ms to 625ms (…)"
 
 // "the step's own", "built in" …
 std::string_view level_words(PolicyLevel level) noexcept;

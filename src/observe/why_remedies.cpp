@@ -108,7 +108,7 @@ std::string for_deadline(const JudgementContext& context, const Event& failed) {
   if (!policy.max_elapsed) return "";
   const Duration needed = failed.total_elapsed + delay_range(policy, failed.attempt).max;
   return "allow more time: " +
-         written(context, "max_elapsed", "more than " + time_words(std::max(needed, *policy.max_elapsed)));
+         written(context, "max_elapsed", "more than " + text::rough_duration(std::max(needed, *policy.max_elapsed)));
 }
 
 std::string for_budget(const JudgementContext& context, const Judgement& judgement) {
@@ -116,7 +116,7 @@ std::string for_budget(const JudgementContext& context, const Judgement& judgeme
   if (!policy.retry_budget) return "";
   const Duration needed = judgement.waited_before + delay_range(policy, judgement.failed.attempt).max;
   return "allow longer waits: " +
-         written(context, "retry_budget", time_words(std::max(needed, *policy.retry_budget)) + " or more");
+         written(context, "retry_budget", text::rough_duration(std::max(needed, *policy.retry_budget)) + " or more");
 }
 
 std::string more_attempts(const JudgementContext& context, const Event& failed) {

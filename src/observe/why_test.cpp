@@ -73,7 +73,8 @@ class Story {
   std::string told() const {
     std::string text;
     for (const std::string& sentence : explainer_->about_the_run()) text += sentence + "\n";
-    for (const Explanation& item : explainer_->explanations()) text += item_in_words(item, name_);
+    Explainer explainer = *explainer_;
+    for (const Explanation& item : std::move(explainer).explanations()) text += item_in_words(item, name_);
     return text;
   }
 

@@ -86,15 +86,15 @@ std::string attempts_left(const Policy& policy, std::uint64_t attempt) {
 }
 
 std::string wait_words(const Policy& policy, const Event& retrying, bool is_over) {
-  return (is_over ? "It waited " : "It waits ") + time_words(retrying.delay) + " before attempt " +
+  return (is_over ? "It waited " : "It waits ") + text::rough_duration(retrying.delay) + " before attempt " +
          std::to_string(retrying.next_attempt) + (retrying.floored ? ": " : ", ") + wait_reason(policy, retrying) + ".";
 }
 
 // 10s, or 0s to 10s: the wait that was not begun any more.
 std::string next_wait(const Policy& policy, const Event& failed) {
   const DelayRange range = delay_range(policy, failed.attempt);
-  if (range.min == range.max) return time_words(range.max);
-  return "anything from " + time_words(range.min) + " to " + time_words(range.max);
+  if (range.min == range.max) return text::rough_duration(range.max);
+  return "anything from " + text::rough_duration(range.min) + " to " + text::rough_duration(range.max);
 }
 
 std::string permanent_words(const Policy& policy, const Event& failed, const Failure& failure) {
@@ -111,7 +111,7 @@ std::string deadline_words(const JudgementContext& context, const Event& failed,
   if (!policy.max_elapsed) return "the deadline of the run was over";
   const std::string limit = "max_elapsed " + text::format_duration(*policy.max_elapsed);
   if (late) return limit + " was over before the next attempt could begin";
-  return "after " + time_words(failed.total_elapsed) + " a further wait of " + next_wait(policy, failed) +
+  return "after " + text::rough_duration(failed.total_elapsed) + " a further wait of " + next_wait(policy, failed) +
          " would have gone beyond " + limit;
 }
 
@@ -138,7 +138,7 @@ std::string stop_words(const JudgementContext& context, const Judgement& judgeme
     case StopReason::deadline:
       return deadline_words(context, failed, late);
     case StopReason::budget:
-      return "its waits had taken " + time_words(judgement.waited_before) + ", and a further one of " +
+      return "its waits had taken " + text::rough_duration(judgement.waited_before) + ", and a further one of " +
              next_wait(policy, failed) + " would have gone beyond retry_budget " +
              (policy.retry_budget ? text::format_duration(*policy.retry_budget) : "of its policy");
     case StopReason::circuit_open:
@@ -213,14 +213,13 @@ std::string wait_reason(const Policy& policy, const Event& retrying) {
   const std::string backoff = word(name_of(policy.backoff)) + " backoff";
   if (retrying.floored) {
     return "the other side asked for at least that long (Retry-After), and " + backoff + " (nominal " +
-           time_words(retrying.range.nominal) + ") had drawn less";
+           text::rough_duration(retrying.range.nominal) + ") had drawn less";
   }
   if (retrying.range.min == retrying.range.max) return "as " + backoff + " says";
-  return "drawn from " + time_words(retrying.range.min) + " to " + time_words(retrying.range.max) + " (" + backoff +
-         ", nominal " + time_words(retrying.range.nominal) + ", jitter " + jitter_words(policy) + ")";
+  return "drawn from " + text::rough_duration(retrying.range.min) + " to " + text::rough_duration(retrying.range.max) +
+         " (" + backoff + ", nominal " + text::rough_duration(retrying.range.nominal) + ", jitter " +
+         jitter_words(policy) + ")";
 }
-
-std::string time_words(Duration duration) { return text::rough_duration(std::max(duration, Duration{0})); }
 
 Failure failure_of(const Judgement& judgement) { return judgement.failed.failure.value_or(Failure{}); }
 

@@ -24,9 +24,8 @@ std::vector<std::string> sentences_of(const JudgementContext& context, const Jud
                                       const Judgement* before);
 
 // The same one by one, for those who tell it in another form: which class, by which rule; tried again or given up, and why; and
-// "drawn from 375ms to 625ms (…)" of a wait.
-std::string classification_sentence(
-    const Failure& failure);  // where the rule is not noted, the evidence is asked again
+// "drawn from 375ms to 625ms (…)" of a wait. Where the rule is not noted, the evidence is asked again.
+std::string classification_sentence(const Failure& failure);
 std::string decision_sentence(const JudgementContext& context, const Judgement& judgement);
 std::string wait_reason(const Policy& policy, const Event& retrying);
 
@@ -39,7 +38,6 @@ std::string way_words(std::string_view way);
 // ---- pieces of sentences ----
 
 Failure failure_of(const Judgement& judgement);
-std::string time_words(Duration duration);
 // An entry of only_on or never_on as it was written.
 std::string rule_text(const std::optional<FailureRules>& rules, std::int32_t index);
 // Which rule gave the failure its class, where the executor noted it; else empty.

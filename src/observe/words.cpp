@@ -6,7 +6,7 @@
 
 #include <reprise/classify.hpp>
 
-#include "text/utf8.hpp"
+#include "text/place.hpp"
 
 namespace reprise::observe {
 namespace {
@@ -16,16 +16,7 @@ std::string padded(std::uint64_t number, std::size_t width) {
   return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
 }
 
-// At most so many characters of it, and none of them cut in two.
-std::string shortened(std::string_view text) {
-  const std::string safe = text::safe_to_show(text);
-  std::size_t at = 0;
-  for (std::size_t characters = 0; at < safe.size(); ++characters) {
-    if (characters == message_characters_max) return safe.substr(0, at) + "…";
-    at += std::max<std::size_t>(1, text::first_character(std::string_view{safe}.substr(at)).bytes);
-  }
-  return safe;
-}
+std::string shortened(std::string_view text) { return text::shorten(text, message_characters_max); }
 
 // How the attempt ended, in numbers.
 std::string ending_of(const Failure& failure) {
@@ -102,6 +93,11 @@ std::string_view reason_words(StopReason reason) noexcept {
   static_assert(words.size() == static_cast<std::size_t>(StopReason::max_visits) + 1);
   const auto number = static_cast<std::size_t>(reason);
   return number < words.size() ? words[number] : "of a reason this version does not know";
+}
+
+std::string numbered_attempt(std::uint64_t attempt, std::optional<std::uint64_t> max_attempts) {
+  const bool is_known = max_attempts && attempt <= *max_attempts;
+  return "attempt " + std::to_string(attempt) + (is_known ? "/" + std::to_string(*max_attempts) : "");
 }
 
 std::string work_name(std::string_view step, std::uint32_t item, bool has_items) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,9 @@ std::string class_words(const Failure& failure);
 
 // What a stop reason means: "its attempts were used up".
 std::string_view reason_words(StopReason reason) noexcept;
+
+// attempt 2/5; without the limit when there is none, or it is passed by a fallback
+std::string numbered_attempt(std::uint64_t attempt, std::optional<std::uint64_t> max_attempts);
 
 // fetch, or fetch[57] for a step with items.
 std::string work_name(std::string_view step, std::uint32_t item, bool has_items);

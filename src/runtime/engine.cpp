@@ -157,11 +157,8 @@ struct Engine::State final : exec::Sink {
     return stopped_calmly;
   }
 
-  struct Past {
-    event::History history;  // that has seen all of them
-    std::vector<Event> events;
-  };
-  std::expected<Past, Error> past_of(const RunId& run);
+  // Each event that is stored, one after the other: there may be millions. Gives a history that has seen all of them.
+  std::expected<event::History, Error> read_past(const RunId& run, const std::function<void(Event&&)>& visit);
   std::expected<RunId, Error> submit_one(runtime::NewRun run);
   std::expected<runtime::NewRun, Error> new_run(Task& task, std::expected<const runtime::BookedPlan*, Error> plan);
   std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question);
@@ -372,29 +369,31 @@ std::expected<RunPage, Error> Engine::find(const RunQuery& query, std::string_vi
 }
 
 std::expected<std::vector<Event>, Error> Engine::events(const RunId& run) {
-  auto past = state_->past_of(run);
-  if (!past) return std::unexpected{past.error()};
-  return std::move(past->events);
+  std::vector<Event> events;
+  const auto read = state_->read_past(run, [&](Event&& event) { events.push_back(std::move(event)); });
+  if (!read) return std::unexpected{read.error()};
+  return events;
 }
 
-std::expected<Engine::State::Past, Error> Engine::State::past_of(const RunId& run) {
+std::expected<event::History, Error> Engine::State::read_past(const RunId& run,
+                                                              const std::function<void(Event&&)>& visit) {
   const auto reply = ask(run, runtime::Question::stored);
   if (!reply) return std::unexpected{reply.error()};
   const runtime::BookedPlan* const plan = book.plan((*reply)->plan);
   std::vector<std::string> names;
   for (const core::StepPlan& step : plan->plan->steps) names.push_back(*step.name);
-  Past past{event::History{run, std::move(names)}, {}};
+  event::History history{run, std::move(names)};
   bool ok = true;
   const auto read = store->read_history((*reply)->number, [&](std::uint64_t first, std::string_view chunk) {
     event::ChunkReader reader{chunk, first};
     event::Record record;
-    while (reader.next(record)) past.events.push_back(past.history.add(record));
+    while (reader.next(record)) visit(history.add(record));
     ok = ok && reader.ok();
   });
   if (!read) return std::unexpected{read.error()};
   if (!ok)
     return std::unexpected{Error{ErrorCode::store_damaged, "the events of run " + to_string(run) + " cannot be read"}};
-  return past;
+  return history;
 }
 
 Events Engine::subscribe(Subscription subscription) {
@@ -402,11 +401,13 @@ Events Engine::subscribe(Subscription subscription) {
   constexpr int readings_max = 5;  // a run that is too quick for that is told without what depends on its past
   bool is_sure = !feed->subscription.run;
   for (int reading = 0; !is_sure && reading < readings_max; ++reading) {
-    auto past = state_->past_of(*feed->subscription.run);
-    if (!past) break;
-    for (const Event& event : past->events) feed->add(event);
-    const std::uint64_t last = past->events.empty() ? 0 : past->events.back().sequence;
-    state_->feeds.prime(*feed->subscription.run, std::move(past->history), last);
+    std::uint64_t last = 0;
+    auto history = state_->read_past(*feed->subscription.run, [&](const Event& event) {
+      feed->add(event);
+      last = event.sequence;
+    });
+    if (!history) break;
+    state_->feeds.prime(*feed->subscription.run, *std::move(history), last);
     const std::lock_guard lock{feed->mutex};
     is_sure = feed->unsure_until <= last;
   }

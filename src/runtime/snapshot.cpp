@@ -204,6 +204,10 @@ std::expected<std::optional<RunView>, Error> Snapshot::run(const RunId& id) {
   return state_->view_of(*loaded->get());
 }
 
+std::uint32_t RunView::given_items() const {
+  return steps.front().has_items && !plan->steps.front().for_each ? steps.front().items : 0;
+}
+
 std::expected<void, Error> Snapshot::each_event(const RunId& id, const std::function<bool(Event&&)>& visit) {
   const auto loaded = state_->load(id);
   if (!loaded) return std::unexpected{loaded.error()};

@@ -45,6 +45,8 @@ struct RunView {
   std::uint64_t sequence = 0;              // of its last event
   std::shared_ptr<const core::Plan> plan;  // its steps and their resolved policies
   std::vector<StepView> steps = {};        // in the plan's order
+
+  std::uint32_t given_items() const;  // of a task that was submitted with items; else 0
 };
 
 struct Replayed {

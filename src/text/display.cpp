@@ -66,4 +66,9 @@ std::string_view clipped(std::string_view text, std::size_t columns) noexcept {
   return text.substr(0, bytes);
 }
 
+std::string padded(std::string_view text, std::size_t columns) {
+  const std::size_t has = columns_of(text);
+  return std::string{text} + std::string(columns - std::min(columns, has), ' ');
+}
+
 }  // namespace reprise::text

@@ -16,4 +16,7 @@ std::size_t columns_of(std::string_view text) noexcept;  // bytes that are no ch
 // As many whole characters from the beginning as fit.
 std::string_view clipped(std::string_view text, std::size_t columns) noexcept;
 
+// With blanks behind it, if it is narrower than that.
+std::string padded(std::string_view text, std::size_t columns);
+
 }  // namespace reprise::text

@@ -181,7 +181,7 @@ std::string rough_duration(Duration duration) {
     if (ns >= 0.9995 * static_cast<double>(unit.ns))
       return fmt::format("{:.3g}{}", ns / static_cast<double>(unit.ns), unit.name);
   }
-  return duration == Duration{0} ? "0s" : fmt::format("{}ns", duration.count());
+  return duration <= Duration{0} ? "0s" : fmt::format("{}ns", duration.count());
 }
 
 }  // namespace reprise::text

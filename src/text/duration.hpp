@@ -26,7 +26,7 @@ std::expected<Duration, DurationProblem> parse_duration(std::string_view text, D
 // Exact, and read back by the given grammar as the same duration: 1h30m, 1.5s (humantime: 1s500ms), 0s.
 std::string format_duration(Duration duration, DurationGrammar grammar = DurationGrammar::native);
 
-// For people: three significant digits are plenty. 1.27s, 5m, 2h10m.
+// For people: three significant digits are plenty. 1.27s, 5m, 2h10m; less than nothing, after a clock was set back, is 0s.
 std::string rough_duration(Duration duration);
 
 }  // namespace reprise::text

@@ -217,6 +217,7 @@ RC_GTEST_PROP(TextDurationProperty, what_is_formatted_is_read_back_exactly, ()) 
 
 TEST(TextDuration, rough_ones_have_three_digits_and_never_an_exponent) {
   EXPECT_EQ(rough_duration(0ns), "0s");
+  EXPECT_EQ(rough_duration(-1h), "0s");
   EXPECT_EQ(rough_duration(999ns), "999ns");
   EXPECT_EQ(rough_duration(1500ns), "1.5us");
   EXPECT_EQ(rough_duration(1234567ns), "1.23ms");

@@ -47,6 +47,11 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return found;
 }
 
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  const std::string_view close = nearest(word, candidates);
+  return close.empty() ? "" : "; did you mean " + std::string{close} + "?";
+}
+
 std::string join_words(std::span<const std::string_view> words, std::string_view last_joint) {
   std::string joined;
   for (std::size_t index = 0; index < words.size(); ++index) {

@@ -101,6 +101,34 @@ TEST(ProgressOfRuns, JsonIsTheRecordedEventsLineByLine) {
   EXPECT_GT(count, 15U);
 }
 
+// More than is kept for a slow reader, which looks only when the run is over.
+TEST(ProgressOfRuns, JsonIsCompleteHoweverSlowlyItIsRead) {
+  FlowFolder folder;
+  folder.flow(R"(
+steps:
+  - {id: list, run: "echo [$(seq -s , 2200)]", output: json}
+  - id: fetch
+    needs: list
+    for_each: ${steps.list.output}
+    http: {url: "http://127.0.0.1:9/"}
+    retry: {max_attempts: 12, backoff: constant, initial: 0s, max: 0s}
+    on_failure: dead_letter
+)");
+  const std::string read_late = R"(
+mkfifo pipe
+"$0" run flow.yaml --progress json 2>pipe &
+exec 3<pipe
+while "$0" wait @last 2>/dev/null; test $? = 4; do sleep 0.1; done
+grep '^{' <&3 >told.json
+wait $!)";
+  const Outcome outcome = run_program({"/usr/bin/env", "-C", folder.path(), "sh", "-c", read_late, REPRISE_COMMAND}, {},
+                                      {{"HOME", folder.path()}});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome recorded = folder.reprise({"events", "@last", "--format", "json"});
+  EXPECT_GT(std::ranges::count(recorded.out, '\n'), 66'000);
+  EXPECT_TRUE(folder.read("told.json") == recorded.out);
+}
+
 TEST(ProgressOfRuns, QuietSaysNothingAndTheExitCodeAll) {
   FlowFolder folder;
   const Outcome outcome = folder.run(nightly, {"--progress", "quiet"});
