@@ -1,7 +1,10 @@
 #include "cli/app.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <functional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -128,9 +131,27 @@ std::string path_of(const CLI::App* command) {
                                           : path_of(command->get_parent()) + " " + command->get_name();
 }
 
+// Words that other tools have for what a command here does.
+std::string_view known_elsewhere(std::string_view word) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> others{{{"help", "--help"},
+                                                                                  {"list", "runs"},
+                                                                                  {"ls", "runs"},
+                                                                                  {"ps", "runs"},
+                                                                                  {"status", "show"},
+                                                                                  {"describe", "show"},
+                                                                                  {"start", "run"},
+                                                                                  {"stop", "cancel"},
+                                                                                  {"explain", "why"},
+                                                                                  {"check", "validate"}}};
+  const auto* const found = std::ranges::find(others, word, &std::pair<std::string_view, std::string_view>::first);
+  return found == others.end() ? "" : found->second;
+}
+
 int explain_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = named_command(app);
   std::string message = error.what();
+  if (const std::size_t missing = message.find(": 1 required "); missing != std::string::npos)
+    message = message.substr(0, missing) + " needs a value";
   if (const auto extras = app.remaining(true); !extras.empty()) {
     std::vector<std::string> words;
     for (const CLI::App* known : command->get_subcommands([](const CLI::App*) { return true; }))
@@ -139,7 +160,14 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error) {
       for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
     }
     const std::vector<std::string_view> candidates(words.begin(), words.end());
-    message = fmt::format("unknown word {}{}", extras.front(), text::did_you_mean(extras.front(), candidates));
+    const std::string_view other = command->get_parent() == nullptr ? known_elsewhere(extras.front()) : "";
+    message = fmt::format(
+        "unknown word {}{}", extras.front(),
+        other.empty() ? text::did_you_mean(extras.front(), candidates) : fmt::format("; did you mean {}?", other));
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && command->get_parent() == nullptr) {
+    print_error(app.help());
+    return exit_usage;
   }
   print_error(fmt::format("{}: {}\nTry {} --help.\n", path_of(command), message, path_of(command)));
   return command->get_name() == "exec" ? exit_exec_usage : exit_usage;

@@ -91,7 +91,7 @@ Check check_owner(const std::string& url) {
   const std::string owner = owner_of(store_path(url));
   if (owner.empty()) return {"owner", true, "no process owns the store"};
   return {"owner", true,
-          fmt::format("process {} owns the store; commands that run something wait for it or ask it", owner)};
+          fmt::format("process {} owns the store; until it has ended, commands that run something are refused", owner)};
 }
 
 // The folder of the store, or the nearest one above that exists.

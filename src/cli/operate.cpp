@@ -2,6 +2,8 @@
 //
 // While another process owns the store it is asked to do it; otherwise it is done here.
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -65,6 +67,19 @@ void remove_kept_stdin(const std::string& folder, const runtime::RunView& view, 
     std::filesystem::remove(std::filesystem::path{folder} / "stdin" / name, problem);
 }
 
+// A run keeps the document it was begun with. Whoever has put the file right meanwhile must know.
+void tell_if_document_changed(const runtime::RunView& view, const WatchOptions& options) {
+  const auto input = exec::decode_run_input(view.input);
+  if (!input || input->is_exec() || options.progress == ProgressMode::quiet) return;
+  const auto path = std::filesystem::path{input->directory} / std::filesystem::path{input->file}.filename();
+  std::ifstream file{path, std::ios::binary};
+  if (!file || std::string{std::istreambuf_iterator<char>{file}, {}} == input->text) return;
+  print_error(
+      fmt::format("{} has changed; this run goes on with the document it was begun with. To run the new one: "
+                  "reprise run {}\n",
+                  input->file, input->file));
+}
+
 }  // namespace
 
 int resume(const ResumeOptions& options) {
@@ -85,6 +100,7 @@ int resume(const ResumeOptions& options) {
     return done_or_error(*answer);
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
+  tell_if_document_changed(known->view, options.watch);
   if (auto going = (*session)->host().go_on(known->id); !going) return show_error(going.error());
   return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
 }
@@ -96,6 +112,7 @@ int retry(const ResumeOptions& options) {
   if (!choice) return choice.error();
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
+  tell_if_document_changed(known->view, options.watch);
   runtime::FlowHost& host = (*session)->host();
   host.allow(known->id);
   if (auto again = runtime::EngineAccess::retry_failed(host.engine(), known->id, *choice); !again)

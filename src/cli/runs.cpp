@@ -7,6 +7,7 @@
 #include "cli/store_option.hpp"
 #include "env/wall_clock.hpp"
 #include "observe/words.hpp"
+#include "runtime/control.hpp"
 #include "text/duration.hpp"
 
 namespace reprise::cli {
@@ -26,11 +27,14 @@ text::Value json_of(const RunInfo& run) {
   return value;
 }
 
-void print_table(const std::vector<RunInfo>& runs, WallTime now) {
+// A run that is open although nobody works in its store has been interrupted.
+void print_table(const std::vector<RunInfo>& runs, WallTime now, bool has_owner) {
   std::vector<std::vector<std::string>> rows{{"RUN", "STATUS", "FLOW", "CREATED", "TOOK", "KEY"}};
   for (const RunInfo& run : runs) {
     const Duration took = std::max(run.ended.value_or(now) - run.created, Duration{0});
-    rows.push_back({to_string(run.id), std::string{name_of(run.status)}, preview(run.name, 60),
+    rows.push_back({to_string(run.id),
+                    run.status == RunStatus::running && !has_owner ? "interrupted" : std::string{name_of(run.status)},
+                    preview(run.name, 60),
                     observe::date_and_time(std::chrono::floor<std::chrono::seconds>(run.created)),
                     text::rough_duration(took) + (run.ended ? "" : " so far"), preview(run.key, 60)});
   }
@@ -52,7 +56,7 @@ int runs(const RunsOptions& options) {
   } else if (page->runs.empty()) {
     print_error("No run matches.\n");
   } else {
-    print_table(page->runs, now);
+    print_table(page->runs, now, runtime::ask_owner(store_path(store_url(options.store)), {"ping"}).has_value());
   }
   if (!page->cursor.empty()) print_error(fmt::format("These are the newest {}; --limit shows more.\n", options.limit));
   return exit_done;

@@ -224,12 +224,17 @@ observe::LastWords RunSession::last_words_of(const RunId& run, const observe::St
   const std::string path = exec::log_path(folder_, run, step.name, item.item, item.attempts);
   std::ifstream file{path, std::ios::binary};
   if (!file) return {};
+  observe::LastWords words{.path = path_to_show(path), .lines = {}};
+  if (item.failure.http_status) {  // what was asked for stands first, and the answer may be a whole page
+    constexpr std::size_t lines_max = 2;
+    for (std::string line; words.lines.size() < lines_max && std::getline(file, line);) words.lines.push_back(line);
+    return words;
+  }
   constexpr std::streamoff bytes_max = 4096;
   constexpr std::size_t lines_max = 5;
   file.seekg(0, std::ios::end);
   const std::streamoff size = file.tellg();
   file.seekg(std::max<std::streamoff>(0, size - bytes_max));
-  observe::LastWords words{.path = path_to_show(path), .lines = {}};
   for (std::string line; std::getline(file, line);) words.lines.push_back(line);
   if (words.lines.size() > lines_max)
     words.lines.erase(words.lines.begin(), words.lines.end() - static_cast<std::ptrdiff_t>(lines_max));

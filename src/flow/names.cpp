@@ -104,7 +104,11 @@ class NameCheck {
     if (use.sight.prompt) known.push_back("prompt");
     const bool looks_like_variable = std::ranges::none_of(root, [](char c) { return c >= 'a' && c <= 'z'; });
     std::string help = suggestion(root, known);
-    if (looks_like_variable) help = "write env." + root + ", or $" + root + " for a variable of the shell";
+    if (looks_like_variable) {
+      help = "write env." + root + ", or $" + root + " for a variable of the shell";
+    } else if (!help.starts_with("did you mean")) {
+      help += "; a variable of the shell is written $" + root + " or $${" + root + "}";
+    }
     error(use, reference, "there is no name " + quoted(root), std::move(help));
   }
 

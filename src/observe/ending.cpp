@@ -160,7 +160,8 @@ std::vector<StyledLine> failure_lines(const std::string& work, const TroubledIte
 
 std::vector<StyledLine> statistics_of(const RunReport& report) {
   const std::uint64_t retried = report.sum(&StepReport::retried);
-  if (retried == 0) return {};
+  const bool is_one_piece = report.steps.size() == 1 && !report.steps.front().has_items;  // its attempts tell all of it
+  if (retried == 0 || is_one_piece) return {};
   const std::uint64_t well = report.sum(&StepReport::succeeded_after_retry);
   const std::uint64_t in_vain = report.sum(&StepReport::failed_after_retries);
   const auto row = [](const std::string& name, const std::string& value) -> StyledLine {
@@ -171,7 +172,8 @@ std::vector<StyledLine> statistics_of(const RunReport& report) {
           row("succeeded after retry", std::to_string(well) + " (" + percent(well, retried) + ")"),
           row("failed after all retries", std::to_string(in_vain) + " (" + percent(in_vain, retried) + ")"),
           row("total retries", std::to_string(report.retries())),
-          row("average per item", rough_number(static_cast<double>(report.retries()) / static_cast<double>(retried))),
+          row("average per retried item",
+              rough_number(static_cast<double>(report.retries()) / static_cast<double>(retried))),
           row("time spent waiting", text::rough_duration(report.waited()))};
 }
 

@@ -85,7 +85,7 @@ TEST(ObserveEnding, TellsAttemptsLastWordsStatisticsAndCommands) {
             "  succeeded after retry     1 (50.0 %)\n"
             "  failed after all retries  1 (50.0 %)\n"
             "  total retries             3\n"
-            "  average per item          1.5\n"
+            "  average per retried item  1.5\n"
             "  time spent waiting        6s\n"
             "\n"
             "✖ run 01000000-0000-0000-0000-000000000000 failed in 9.1s: 2 steps, 6 attempts, 3 retries\n"

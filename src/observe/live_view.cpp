@@ -118,7 +118,8 @@ void LiveView::tell_item(const Event& event, std::uint32_t step) {
     lines_.push_back(std::move(line));
     return;
   }
-  if (event.type != EventType::failed || event.will_retry || !is_of_item) return;
+  const bool has_failed = event.type == EventType::failed && !event.will_retry && event.reason != StopReason::canceled;
+  if (!has_failed || !is_of_item) return;
   const TroubledItem* const trouble = reporter_.trouble_of(step, event.item);
   const std::uint32_t told = steps_[step].failures_told++;
   if (trouble == nullptr || told >= failures_in_full_max + failures_in_short_max) return;
@@ -211,7 +212,8 @@ StyledLine LiveView::wait_line(const Wait& wait, std::uint32_t step, WallTime no
     line.push_back({std::string{shown} + (shown.size() < wait.what.size() ? std::string{symbols_.more} : "")});
     line.push_back({dot, Style::dim});
   }
-  line.push_back({wait.due > now ? "retry in " + calm_duration(wait.due - now) : "retry now", Style::warning});
+  line.push_back(
+      {wait.due > now ? "retry in " + calm_duration(wait.due - now) : "retry when there is room", Style::warning});
   if (wait.floored) line.push_back({" (Retry-After)", Style::dim});
   return line;
 }

@@ -54,7 +54,7 @@ TEST(ObserveLiveView, ShowsStepsMapsAndCountdowns) {
             "↻ notify  attempt 1/3 · exit 1: connection reset by peer · retry in 2.0s\n"
             "○ then: report\n");
   run.later(10s);
-  EXPECT_NE(text_of(view.frame(run.now(), 100, 20)).find("retry now"), std::string::npos);
+  EXPECT_NE(text_of(view.frame(run.now(), 100, 20)).find("retry when there is room"), std::string::npos);
 }
 
 TEST(ObserveLiveView, IsCompactForWhatRecoveredAndDetailedForWhatFailed) {

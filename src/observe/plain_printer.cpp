@@ -112,7 +112,8 @@ std::string PlainPrinter::words(const Event& event) const {
     case EventType::revisited:
       return "going back to this step";
     case EventType::reopened:
-      return "trying again what had failed" + (event.text.empty() ? "" : " in " + text::safe_to_show(event.text));
+      return "going on with what had failed or was stopped" +
+             (event.text.empty() ? "" : " in " + text::safe_to_show(event.text));
     case EventType::finishing:
       return "all steps are over; those that run in any case begin";
     case EventType::ended:

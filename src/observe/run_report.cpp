@@ -160,8 +160,9 @@ void RunReporter::add_of_step(const Event& event, std::uint32_t number) {
 
 void RunReporter::add_started(const Event& event, std::uint32_t number) {
   Item& item = items_[{number, event.item}];
-  if (item.began == WallTime{}) item.began = event.time;
+  if (item.began == WallTime{} || event.attempt == 1) item.began = event.time;
   item.started = event.time;
+  if (event.attempt == 1 && item.details) forget_tries(item);  // it begins anew, because somebody asked
   move(number, item, ItemStatus::running);
 }
 
@@ -173,12 +174,12 @@ void RunReporter::add_failed(const Event& event, std::uint32_t number) {
   item.has_failed = true;
   Kept& of_step = kept_of_steps_[number];
   if (!item.details && (kept_.details < details_max_ || of_step.details < items_of_step_min)) {
-    item.details =
-        std::make_unique<TroubledItem>(TroubledItem{.step = number, .item = event.item, .began = item.began});
+    item.details = std::make_unique<TroubledItem>(TroubledItem{.step = number, .item = event.item});
     ++kept_.details;
     ++of_step.details;
   }
   if (item.details) {
+    item.details->began = item.began;
     item.details->attempts = event.attempt;
     item.details->failure = event.failure.value_or(Failure{});
     item.details->reason = event.reason;
@@ -248,13 +249,19 @@ void RunReporter::mark_dead_letter(const Event& event, std::uint32_t number, boo
   if (item.details) item.details->dead_letter = is_one;
 }
 
+void RunReporter::forget_tries(Item& item) {
+  if (item.details->tries.empty()) return;
+  --kept_.tries;
+  --kept_of_steps_[item.details->step].tries;
+  item.details->tries.clear();
+}
+
 // Its details are not wanted any more; others may have some instead.
 void RunReporter::let_go(Item& item) {
   if (!item.details) return;
-  for (Kept* const kept : {&kept_, &kept_of_steps_[item.details->step]}) {
-    --kept->details;
-    kept->tries -= item.details->tries.empty() ? 0 : 1;
-  }
+  forget_tries(item);
+  --kept_.details;
+  --kept_of_steps_[item.details->step].details;
   item.details.reset();
 }
 

@@ -130,6 +130,7 @@ class RunReporter {
   void add_reopened(const Event& event);
   void mark_dead_letter(const Event& event, std::uint32_t step, bool is_one);
   void move(std::uint32_t step, Item& item, core::ItemStatus to);
+  void forget_tries(Item& item);
   void let_go(Item& item);
   void forget_items(std::uint32_t step);
 

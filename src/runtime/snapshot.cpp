@@ -165,7 +165,7 @@ std::expected<RunId, Error> Snapshot::resolve(std::string_view name) {
   const std::string prefix = text::lowered(name);
   const auto creation = prefix.size() <= id_characters ? creation_in(prefix) : std::nullopt;
   if (!creation || prefix.size() < prefix_min) {
-    return failure(ErrorCode::invalid,
+    return failure(ErrorCode::not_found,
                    "\"" + std::string{name} +
                        "\" does not name a run: write an id, at least the first 4 characters of one, "
                        "@last or @last-failed.");

@@ -68,7 +68,7 @@ TEST(ProgressOfRuns, PlainIsOneLineForEachEventAndTheLastWords) {
             "  succeeded after retry     1 (50.0 %)\n"
             "  failed after all retries  1 (50.0 %)\n"
             "  total retries             2\n"
-            "  average per item          1.0\n"
+            "  average per retried item  1.0\n"
             "  time spent waiting        SPAN\n"
             "\n"
             "run RUN failed in SPAN: 3 steps, 6 attempts, 2 retries\n"

@@ -52,6 +52,23 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
+// What a page for people says about a failure is its title; anything else says it itself.
+std::string_view said_by(std::string_view body) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const auto find = [&](std::string_view what, std::size_t from) {
+    const auto found = std::ranges::search(body.substr(from), what, {}, lower);
+    return found.empty() ? std::string_view::npos : static_cast<std::size_t>(found.begin() - body.begin());
+  };
+  constexpr std::string_view opening = "<title>";
+  const std::size_t first = body.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || (find("<!doctype html", first) != first && find("<html", first) != first))
+    return body;
+  const std::size_t title = find(opening, first);
+  const std::size_t end = title == std::string_view::npos ? title : find("</title>", title);
+  if (end == std::string_view::npos) return "";
+  return body.substr(title + opening.size(), end - title - opening.size());
+}
+
 // "ValueError: no such order", as the last line of a traceback: the type, if the line begins with one.
 std::string_view error_type_in(std::string_view line) {
   const std::size_t end = std::min(line.find(':'), line.size());
@@ -207,7 +224,7 @@ Judged Judge::http(const flow::HttpCall& call, HttpEnd&& end, std::chrono::sys_s
   if (expected) return std::move(end.body);
   failure.http_status = end.status;
   failure.message = "HTTP " + std::to_string(end.status);
-  if (const std::string said = on_one_line(std::string_view{end.body}.substr(0, message_max)); !said.empty())
+  if (const std::string said = on_one_line(said_by(end.body).substr(0, message_max)); !said.empty())
     failure.message += ": " + said;
   if (step.needs_verdict) return verdict(end.body, std::move(failure));
   if (const std::string* const after = end.header("retry-after")) failure.retry_after = parse_retry_after(*after, now);

@@ -26,7 +26,7 @@ std::string holder_of(int file) {
 
 Error locked(int file, const std::string& store_path) {
   return {ErrorCode::store_locked,
-          "Cannot open " + store_path + ": " + holder_of(file) + " owns it. Stop that process, or use another store."};
+          "Cannot open " + store_path + ": " + holder_of(file) + " owns it. Stop that process, or use another store, such as memory:."};
 }
 
 }  // namespace
