@@ -96,7 +96,10 @@ TEST(Help, the_version_is_one_line) {
 
 TEST(Usage, mistakes_exit_with_2_and_suggest_what_was_meant) {
   const std::pair<std::vector<std::string>, const char*> mistakes[] = {
-      {{}, "Try reprise --help."},
+      {{}, "Usage: reprise [OPTIONS] COMMAND"},
+      {{"status"}, "did you mean show?"},
+      {{"help"}, "did you mean --help?"},
+      {{"show", "@last", "--html"}, "--html needs a value"},
       {{"polcy"}, "did you mean policy?"},
       {{"policy"}, "Try reprise policy --help."},
       {{"policy", "chek", "x"}, "did you mean check?"},

@@ -165,7 +165,8 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error) {
         "unknown word {}{}", extras.front(),
         other.empty() ? text::did_you_mean(extras.front(), candidates) : fmt::format("; did you mean {}?", other));
   }
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && command->get_parent() == nullptr) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && command->get_parent() == nullptr &&
+      app.remaining(true).empty()) {
     print_error(app.help());
     return exit_usage;
   }

@@ -352,7 +352,7 @@ TEST_F(CliLook, DoctorFindsTrouble) {
 
 TEST_F(CliLook, WhatIsNotThereHasItsExitCode) {
   EXPECT_EQ(answer_of([] { return show({.run = of("ffffffff")}); }).code, 4);
-  EXPECT_EQ(answer_of([] { return show({.run = of("no id")}); }).code, 2);
+  EXPECT_EQ(answer_of([] { return show({.run = of("no id")}); }).code, 4);
   EXPECT_EQ(answer_of([] { return show({.run = {.store = folder_ + "/nothing.db", .run = "@last"}}); }).code, 4);
   EXPECT_EQ(answer_of([] { return runs({.store = "memory:"}); }).code, 2);
   const std::string broken = folder_ + "/broken2.db";

@@ -107,7 +107,7 @@ class NameCheck {
     if (looks_like_variable) {
       help = "write env." + root + ", or $" + root + " for a variable of the shell";
     } else if (!help.starts_with("did you mean")) {
-      help += "; a variable of the shell is written $" + root + " or $${" + root + "}";
+      help = "a variable of the shell is written $" + root + " or $${" + root + "}; " + help;
     }
     error(use, reference, "there is no name " + quoted(root), std::move(help));
   }

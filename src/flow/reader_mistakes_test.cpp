@@ -75,6 +75,8 @@ const Mistake mistakes[] = {
      "move the step there"},
     {"steps: [{id: a, run: \"echo ${HOME}\"}]", "1:30", "there is no name \"HOME\"",
      "write env.HOME, or $HOME for a variable of the shell"},
+    {"steps: [{id: a, run: \"total=1; echo ${total}\"}]", "1:39", "there is no name \"total\"",
+     "a variable of the shell is written $total or $${total}"},
     {"params: {date: x}\nsteps: [{id: a, run: \"echo ${date}\"}]", "2:30", "there is no name \"date\"",
      "write params.date"},
     {"steps: [{id: a, run: \"echo ${prompt}\"}]", "1:30", "prompt is not known here", "only an agent has it"},

@@ -137,9 +137,8 @@ TEST_F(RuntimeSnapshot, ResolvesNames) {
   EXPECT_EQ(snapshot->resolve(to_string(first)).value_or(RunId{}), first);
   EXPECT_EQ(snapshot->resolve(to_string(first).substr(0, 35)).value_or(RunId{}), first);
   EXPECT_EQ(snapshot->resolve(to_string(first).substr(0, 4)).error().code, ErrorCode::invalid);
-  for (const std::string_view wrong : {"", "abc", "@lost", "ffff-", "019g1234"})
-    EXPECT_EQ(snapshot->resolve(wrong).error().code, ErrorCode::invalid) << wrong;
-  for (const std::string_view missing : {"ffff", "00000000", "7fffffff-ffff-7000-8000-000000000001"})
+  for (const std::string_view missing :
+       {"", "abc", "@lost", "ffff-", "019g1234", "ffff", "00000000", "7fffffff-ffff-7000-8000-000000000001"})
     EXPECT_EQ(snapshot->resolve(missing).error().code, ErrorCode::not_found) << missing;
 }
 

@@ -61,6 +61,25 @@ TEST(FlowRunsOutside, statuses_are_classified) {
             "429 2 transient throttled\n500 2 transient \n302 1 deterministic \n");
 }
 
+TEST(FlowRunsOutside, of_a_page_for_people_only_the_title_is_told) {
+  ScriptedServer server;
+  server.on("/page").answer(
+      404, "\n<!DOCTYPE HTML>\n<HTML><head><Title>Error response</Title></head><body>much</body></html>");
+  server.on("/bare").answer(404, "<html><body>much</body></html>");
+  server.on("/text").answer(404, "no <title>such</title> order");
+  FlowFolder folder;
+  const Outcome outcome =
+      folder.run("steps:\n  - {id: ask, for_each: [page, bare, text], retry: {policy: none}, http: {url: '" +
+                     server.url("/") + "${item}'}}\n",
+                 {"--progress", "plain"});
+  EXPECT_EQ(text_of(object_of(folder.last("failed", "ask[0]"), "error"), "message"), "HTTP 404: Error response");
+  EXPECT_EQ(text_of(object_of(folder.last("failed", "ask[1]"), "error"), "message"), "HTTP 404");
+  EXPECT_EQ(text_of(object_of(folder.last("failed", "ask[2]"), "error"), "message"),
+            "HTTP 404: no <title>such</title> order");
+  EXPECT_NE(outcome.err.find("    | GET " + server.url("/page") + "\n"), std::string::npos)
+      << "the last words begin with what was asked for: " << outcome.err;
+}
+
 TEST(FlowRunsOutside, rules_may_look_at_the_whole_message_however_short) {
   FlowFolder folder;
   ScriptedServer server;

@@ -51,6 +51,32 @@ TEST(TroubleOperate, OwnersOfAMomentAreWaitedFor) {
   EXPECT_EQ(busy->join(), 0);
 }
 
+TEST(TroubleOperate, WhoHasMendedTheDocumentIsToldThatTheRunKeepsItsOwn) {
+  FlowFolder folder;
+  ASSERT_EQ(folder.run("steps: [{id: a, run: ech0 hello, retry: {policy: none}}]").exit_code, 1);
+  const Outcome same = folder.reprise({"retry", "@last"});
+  EXPECT_EQ(same.err.find("has changed"), std::string::npos) << same.err;
+  folder.flow("steps: [{id: a, run: echo hello, retry: {policy: none}}]");
+  const Outcome mended = folder.reprise({"retry", "@last"});
+  EXPECT_EQ(mended.exit_code, 1);
+  EXPECT_NE(mended.err.find("flow.yaml has changed; this run goes on with the document it was begun with. To run the "
+                            "new one: reprise run flow.yaml"),
+            std::string::npos)
+      << mended.err;
+  EXPECT_EQ(mended.err.find("\n          1  "), mended.err.rfind("\n          1  "))
+      << "attempts of before are over: " << mended.err;
+}
+
+TEST(TroubleOperate, WhatNobodyWorksOnIsInterrupted) {
+  FlowFolder folder;
+  const auto running = folder.start({"run", folder.flow(waits_for_go)});
+  ASSERT_TRUE(folder.wait_for_event("completed", "a"));
+  EXPECT_NE(folder.reprise({"runs"}).out.find(" running "), std::string::npos);
+  running->signal(SIGKILL);
+  EXPECT_EQ(running->join(), 128 + SIGKILL);
+  EXPECT_NE(folder.reprise({"runs"}).out.find(" interrupted "), std::string::npos);
+}
+
 TEST(TroubleOperate, TheLogTellsWhatWasTriedAgain) {
   FlowFolder folder;
   const std::string document = "steps: [{id: a, run: 'echo first; test -e ok', retry: {policy: none}}]";
