@@ -89,11 +89,9 @@ class Player {
         case Kind::resize:
           resize(happening.data);
           break;
-        case Kind::input:
-          ++extra_frames_;
-          break;  // whoever presses a key may be answered at once
+        case Kind::input:  // whoever presses a key may be answered at once: the display is taken away, and brought back
         case Kind::mark:
-          ++extra_frames_;
+          extra_frames_ += 2;
           break;
       }
     }
