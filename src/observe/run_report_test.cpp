@@ -247,7 +247,9 @@ TEST(ObserveRunReport, SaysWhatRetriesWereGoodFor) {
   EXPECT_EQ(counts().back(), 0U) << "it is tried again";
   reporter.add(run.completed("fetch", 3));
   EXPECT_EQ(counts(), (std::vector<std::uint64_t>{5, 4, 2, 0}));
-  retry(4, 2, Duration::max());
+  Event for_ever = run.retrying("fetch", 4, 2, no, 1s);
+  for_ever.delay = Duration::max();
+  reporter.add(for_ever);
   EXPECT_EQ(reporter.report().waited(), Duration::max());
 }
 
