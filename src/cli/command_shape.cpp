@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
@@ -36,6 +37,15 @@ Position position_of(std::string_view command) {
     if (found != names.end()) return {group, static_cast<std::size_t>(found - names.begin())};
   }
   return {groups.size() - 1, 0};
+}
+
+// The few there are; std::stable_sort asks for memory in a way that is deprecated.
+template <class Item, class Rank>
+void sort_stably(std::vector<Item>& items, Rank rank) {
+  for (std::size_t last = 1; last < items.size(); ++last) {
+    for (std::size_t at = last; at > 0 && rank(items[at]) < rank(items[at - 1]); --at)
+      std::swap(items[at], items[at - 1]);
+  }
 }
 
 std::size_t rank_of(const CLI::Option* option) {
@@ -114,11 +124,11 @@ void group_commands(CLI::App& app) {
 std::vector<const CLI::App*> commands_in_order(const CLI::App& app) {
   std::vector<const CLI::App*> commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (app.get_parent() != nullptr) return commands;
-  std::ranges::stable_sort(commands, {}, [](const CLI::App* command) { return position_of(command->get_name()); });
+  sort_stably(commands, [](const CLI::App* command) { return position_of(command->get_name()); });
   return commands;
 }
 
-void put_in_order(std::vector<const CLI::Option*>& options) { std::ranges::stable_sort(options, {}, rank_of); }
+void put_in_order(std::vector<const CLI::Option*>& options) { sort_stably(options, rank_of); }
 
 CommandShape shape_of(const CLI::App& app) {
   CommandShape shape{.name = app.get_name(),

@@ -112,7 +112,7 @@ class Player {
     const Size size = parse_size(text).value_or(recording_.size);
     between();
     screen().resize(size.width, size.height);
-    just_resized_ = true;
+    resized_frames_ = 2;
     ++extra_frames_;
   }
 
@@ -167,13 +167,13 @@ class Player {
     if (screen().style() != testing_support::Style{}) complain("the colour stays on");
     const std::size_t above_before = kept_.size();
     look_at_display();
-    const bool only_display = result_.frames.back().above.size() == above_before && !just_resized_;
+    const bool only_display = result_.frames.back().above.size() == above_before && resized_frames_ == 0;
     if (const std::string same = before.flicker(screen()); only_display && !same.empty()) {
       complain("it erases what it then writes again: " + same);
     }
-    // What was drawn for the size before may still come after a change, once.
-    if (!just_resized_ && fills_last_column()) complain("the display reaches into the last column");
-    just_resized_ = false;
+    // What was drawn for the size before may still come after a change, once; what follows is drawn anew.
+    if (resized_frames_ == 0 && fills_last_column()) complain("the display reaches into the last column");
+    resized_frames_ -= resized_frames_ > 0 ? 1 : 0;
     if (static_cast<double>(result_.frames.size()) >
         seconds_ * look_.frames_per_second + static_cast<double>(extra_frames_)) {
       complain("too many frames: this is number " + std::to_string(result_.frames.size()));
@@ -236,7 +236,7 @@ class Player {
   Replay result_;
   std::string collected_;
   bool in_frame_ = false;
-  bool just_resized_ = false;
+  int resized_frames_ = 0;        // how many of the next ones may be of the size before, or drawn anew
   std::size_t extra_frames_ = 2;  // the first and the last one
   double seconds_ = 0;
   std::size_t looked_at_ = 0;      // so many lines above the display were searched for leftovers
