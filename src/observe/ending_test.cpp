@@ -13,14 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing_support::exit_failure;
+using testing_support::text_of;
 using testing_support::throttled_failure;
 using testing_support::ToldRun;
-
-std::string text_of(const std::vector<StyledLine>& lines) {
-  std::string text;
-  for (const StyledLine& line : lines) text += without_styles(line) + "\n";
-  return text;
-}
 
 struct Nightly {
   ToldRun run{{.name = "load"}, {.name = "fetch", .for_each = true}};

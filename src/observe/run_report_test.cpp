@@ -56,6 +56,15 @@ class Story {  // events in order
     reporter_.add(failed);
     tell(EventType::retrying, "each", item, 1);
   }
+  void fail_many_items_and_then_the_other_step() {
+    tell(EventType::prepared, "each", 200);
+    for (std::uint32_t item = 0; item < 200; ++item) {
+      tell(EventType::started, "each", item, 1);
+      tell(EventType::failed, "each", item, 1);
+    }
+    tell(EventType::started, "list", 0, 1);
+    tell(EventType::failed, "list", 0, 1);
+  }
 
  private:
   RunReporter& reporter_;
@@ -256,14 +265,7 @@ TEST(ObserveRunReport, SaysWhatRetriesWereGoodFor) {
 // A list that may fail must not hide the step that made the run fail.
 TEST(ObserveRunReport, KeepsDetailsOfEveryStepHoweverManyItemsFailedBefore) {
   RunReporter reporter{plan_of(1'000), 0, 2};
-  Story story{reporter};
-  story.tell(EventType::prepared, "each", 200);
-  for (std::uint32_t item = 0; item < 200; ++item) {
-    story.tell(EventType::started, "each", item, 1);
-    story.tell(EventType::failed, "each", item, 1);
-  }
-  story.tell(EventType::started, "list", 0, 1);
-  story.tell(EventType::failed, "list", 0, 1);
+  Story{reporter}.fail_many_items_and_then_the_other_step();
   const RunReport report = reporter.report();
   ASSERT_FALSE(report.troubled.empty());
   EXPECT_EQ(report.steps[report.troubled.front().step].name, "list");
@@ -274,14 +276,7 @@ TEST(ObserveRunReport, KeepsDetailsOfEveryStepHoweverManyItemsFailedBefore) {
 
 TEST(ObserveRunReport, KeepsTheAttemptsOfEveryStepHoweverManyItemsFailedBefore) {
   RunReporter reporter{plan_of(1'000)};
-  Story story{reporter};
-  story.tell(EventType::prepared, "each", 200);
-  for (std::uint32_t item = 0; item < 200; ++item) {
-    story.tell(EventType::started, "each", item, 1);
-    story.tell(EventType::failed, "each", item, 1);
-  }
-  story.tell(EventType::started, "list", 0, 1);
-  story.tell(EventType::failed, "list", 0, 1);
+  Story{reporter}.fail_many_items_and_then_the_other_step();
   EXPECT_EQ(reporter.report().troubled.front().tries.size(), 1U);
   EXPECT_TRUE(reporter.report().troubled.back().tries.empty());
 }

@@ -15,6 +15,7 @@
 #include <reprise/event.hpp>
 
 #include "core/plan.hpp"
+#include "observe/styled.hpp"
 
 namespace reprise::testing_support {
 
@@ -111,6 +112,13 @@ inline Failure exit_failure(std::int32_t code, std::string message) {
 }
 inline Failure throttled_failure() {
   return {.failure_class = FailureClass::transient, .kind = FailureKind::throttled, .http_status = 429};
+}
+
+// What is shown, without colours.
+inline std::string text_of(const std::vector<observe::StyledLine>& lines) {
+  std::string text;
+  for (const observe::StyledLine& line : lines) text += without_styles(line) + "\n";
+  return text;
 }
 
 }  // namespace reprise::testing_support
