@@ -134,6 +134,8 @@ RunSession::~RunSession() {
 }
 
 void RunSession::interrupted(const RunId& run, int signal) {
+  // A terminal that is closed may tell us so twice, by its shell and by the kernel: nobody is impatient.
+  if (signal == SIGHUP && signal_.load() != 0) return;
   if (signal_.exchange(signal) != 0) {
     host_->kill_all();
     return;
@@ -321,7 +323,7 @@ int RunSession::follow_and_report(const RunId& run, std::shared_ptr<const core::
 
 int exit_code_of(const RunSession::End& end) {
   if (end.outcome.status == RunStatus::succeeded) return exit_done;
-  if (end.outcome.status == RunStatus::canceled && end.signal != 0) return end.signal == SIGTERM ? 143 : 130;
+  if (end.outcome.status == RunStatus::canceled && end.signal != 0) return 128 + end.signal;
   if (end.outcome.status == RunStatus::canceled && end.outcome.reason == StopReason::deadline) return 124;
   return exit_failed;
 }

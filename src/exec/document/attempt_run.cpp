@@ -10,6 +10,7 @@
 #include "core/plan.hpp"
 #include "exec/document/read_file.hpp"
 #include "exec/log_path.hpp"
+#include "exec/time_limit.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -91,7 +92,8 @@ void AttemptRun::finish(Judged result, bool precondition) {
   done({std::move(result), precondition});
 }
 
-CommandSetting AttemptRun::setting(Part part) const {
+CommandSetting AttemptRun::setting(Part part) {
+  if (ends_) ends_ = fair_due(*ends_, timeout_, services_.env.now());
   const RunInput& input = scope_->facts().program->input;
   CommandSetting setting{.step = step_, .idempotency_key = idempotency_key_};
   setting.log_file = log_file_;
@@ -184,14 +186,7 @@ void AttemptRun::start_sub_flow() {
   }
   input.params = std::move(params);
   sub_flow_ = idempotency_key_;
-  if (ends_) {
-    services_.conductor.post_at(*ends_, [weak = weak_from_this()] {
-      const auto self = weak.lock();
-      if (self == nullptr || self->is_done_) return;
-      self->services_.settings.sub_flows->cancel(self->sub_flow_);
-      self->finish(std::unexpected{self->judge().timed_out("timed out")});
-    });
-  }
+  limit_sub_flow();
   services_.settings.sub_flows->start(
       sub_flow_, std::move(input), [self = shared_from_this()](std::expected<RunOutcome, Error> outcome) {
         self->services_.conductor.post([self, outcome = std::move(outcome)]() mutable {
@@ -204,6 +199,19 @@ void AttemptRun::start_sub_flow() {
           self->finish(std::unexpected{std::move(failure)});
         });
       });
+}
+
+void AttemptRun::limit_sub_flow() {
+  if (!ends_) return;
+  services_.conductor.post_at(*ends_, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr || self->is_done_) return;
+    const Env::TimePoint now = self->services_.env.now();
+    self->ends_ = fair_due(*self->ends_, self->timeout_, now);
+    if (*self->ends_ > now) return self->limit_sub_flow();
+    self->services_.settings.sub_flows->cancel(self->sub_flow_);
+    self->finish(std::unexpected{self->judge().timed_out("timed out")});
+  });
 }
 
 std::string exec_stdout_file(std::string_view log_file) {

@@ -45,7 +45,8 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   void main_succeeded(std::string output);
   void start_sub_flow();
   void finish(Judged result, bool precondition = false);
-  CommandSetting setting(Part part) const;
+  CommandSetting setting(Part part);
+  void limit_sub_flow();
   Judge judge() const;
 
   Services& services_;

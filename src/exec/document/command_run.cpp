@@ -1,6 +1,7 @@
 #include "exec/document/command_run.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -9,6 +10,7 @@
 #include <boost/json/object.hpp>
 
 #include "exec/process/mask.hpp"
+#include "exec/time_limit.hpp"
 
 namespace reprise::exec {
 
@@ -19,6 +21,14 @@ namespace {
 constexpr std::size_t whole_output_max = std::size_t{256} << 20U;
 constexpr std::size_t short_output_max = std::size_t{16}
                                          << 10U;  // judged at once, on the thread that reads from other commands too
+
+// Who closes a terminal, ends a session or stops a service sends the signal to all of its processes, one after the other.
+constexpr Duration until_our_signal_comes = std::chrono::milliseconds{100};
+
+bool may_be_meant_for_us_too(const ProcessEnd& end) {
+  const bool is_ours_to_heed = end.signal == SIGHUP || end.signal == SIGINT || end.signal == SIGTERM;
+  return is_ours_to_heed && !end.canceled && !end.timed_out && !end.stalled;
+}
 
 std::expected<Json, std::string> evaluated(const flow::JsonTemplate& value, const StepScope& scope) {
   if (const Json* const plain = std::get_if<Json>(&value.value)) return *plain;
@@ -169,7 +179,17 @@ void CommandRun::start_process() {
   if (is_canceled_) services_.processes.cancel(process_);
 }
 
+// A command that was ended by what interrupts us as well is interrupted, and has not failed, even if it heard of it first.
 void CommandRun::process_ended(ProcessEnd&& end) {
+  if (!may_be_meant_for_us_too(end)) return judge_end(std::move(end));
+  services_.conductor.post_at(services_.env.now() + until_our_signal_comes,
+                              [self = shared_from_this(), end = std::move(end)]() mutable {
+                                end.canceled = self->is_canceled_;
+                                self->judge_end(std::move(end));
+                              });
+}
+
+void CommandRun::judge_end(ProcessEnd&& end) {
   const bool is_cut = setting_.whole_output && !end.out.is_whole() && end.exit_code == 0;
   if (is_cut) return fail("the output has more than 256 MiB");
   finish(judge().process(std::move(end)));
@@ -253,10 +273,18 @@ void CommandRun::wait_for_webhook() {
   is_accepted_ = true;
   if (report_) return finish(judge().webhook(*report_));
   if (is_canceled_) return finish(std::unexpected{judge().canceled()});
+  wait_until_it_ends();
+}
+
+void CommandRun::wait_until_it_ends() {
   if (!setting_.ends) return;
   services_.conductor.post_at(*setting_.ends, [weak = weak_from_this()] {
     const auto self = weak.lock();
-    if (self != nullptr) self->finish(std::unexpected{self->judge().timed_out("no webhook came")});
+    if (self == nullptr || self->is_done_) return;
+    const Env::TimePoint now = self->services_.env.now();
+    self->setting_.ends = fair_due(*self->setting_.ends, self->setting_.timeout, now);
+    if (*self->setting_.ends > now) return self->wait_until_it_ends();
+    self->finish(std::unexpected{self->judge().timed_out("no webhook came")});
   });
 }
 

@@ -42,8 +42,10 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
  private:
   void start_process();
   void process_ended(ProcessEnd&& end);
+  void judge_end(ProcessEnd&& end);
   void start_request();
   void wait_for_webhook();
+  void wait_until_it_ends();
   void finish(Judged result);
   void fail(std::string message) { finish(std::unexpected{judge().invalid(std::move(message))}); }
   Judge judge() const;

@@ -1,6 +1,7 @@
 #include "exec/process/command.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,6 +10,8 @@
 #include <cerrno>
 #include <system_error>
 #include <utility>
+
+#include "exec/time_limit.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -131,7 +134,10 @@ bool Command::look(TimePoint now) {
   if (err_.is_held_up()) err_.relay();
   if (has_exited_) {
     if (now >= timeout_at_) err_.give_up_relaying();
-  } else if (was_asked_to_stop_) {
+    return false;
+  }
+  timeout_at_ = fair_due(timeout_at_, spec_.timeout, now);
+  if (was_asked_to_stop_) {
     if (now >= kill_at_ && !was_killed_) {
       end_.had_to_kill = true;
       kill();
@@ -151,6 +157,7 @@ bool Command::look_for_stall(TimePoint now) {
     tell = note_sign_of_life(now);
   }
   if (err_.is_held_up()) last_sign_ = now;  // it waits for our own stderr and is not to blame
+  last_sign_ = fair_due(later(last_sign_, spec_.stall_timeout), spec_.stall_timeout, now) - spec_.stall_timeout;
   if (now - last_sign_ >= spec_.stall_timeout) stop(StopCause::stall, now);
   return tell;
 }
@@ -163,6 +170,11 @@ Command::FileState Command::look_at_progress_file() const {
           .size = status.st_size,
           .seconds = status.st_mtim.tv_sec,
           .nanoseconds = status.st_mtim.tv_nsec};
+}
+
+bool Command::has_ended_unseen() const noexcept {
+  pollfd process{.fd = process_.get(), .events = POLLIN, .revents = 0};
+  return !has_exited_ && ::poll(&process, 1, 0) > 0;
 }
 
 void Command::stop(StopCause cause, TimePoint now) {

@@ -41,6 +41,9 @@ class Command {
   TimePoint next_look() const noexcept;
   bool look(TimePoint now);  // whatever is due. True: a sign of life to tell
 
+  bool has_exited() const noexcept { return has_exited_; }
+  bool has_ended_unseen() const noexcept;  // its process is over, and exited() was not called yet
+
   void stop(StopCause cause, TimePoint now);  // TERM now, KILL when the grace is over
   void kill();                                // KILL now
 

@@ -7,7 +7,8 @@
 // Each child leads a process group of its own. When its time is over, when it gives no sign of life for too long, or when it is cancelled,
 // the group gets SIGTERM, after `grace` SIGKILL; Done is called once, after the child has been reaped and its output read. Whatever is
 // left of the group when the child itself has exited is killed too. A small guardian process kills the groups that are still there should
-// this process die by SIGKILL, so that no child outlives its owner.
+// this process die by SIGKILL, so that no child outlives its owner; a guardian that is killed is replaced.
+// Time in which this process did not run is not held against a command (exec/time_limit.hpp).
 // Not supported: commands that leave their group for a session of their own (daemons) are not followed.
 //
 // A script without #! is given to /bin/sh, as execvp() does. File names in a spec count from our directory, not from the command's.
