@@ -36,11 +36,12 @@ class Gate {
   int writer_ = -1;
 };
 
-constexpr auto limit = 2s;       // as the documents below have it
-constexpr auto well_past = 1s;   // longer than a busy machine would explain
+constexpr auto limit = 2s;      // as the documents below have it
+constexpr auto well_past = 1s;  // longer than a busy machine would explain
 
 // Halts the engine, opens the gate, and wakes it up when everything that was to end has, and the limits have long passed.
-void halt_while_the_work_is_done(const FlowFolder& folder, const Child& running, Gate& gate, std::size_t still_running) {
+void halt_while_the_work_is_done(const FlowFolder& folder, const Child& running, Gate& gate,
+                                 std::size_t still_running) {
   const auto halted = std::chrono::steady_clock::now();
   running.signal(SIGSTOP);
   gate.open();
@@ -56,7 +57,8 @@ TEST(TroubleHalt, WhatEndedInTimeIsNotJudgedByTheClock) {
   FlowFolder folder;
   Gate gate{folder.path_of("gate")};
   folder.program("work.sh", "exec 3< gate; echo x >> began; cat <&3; echo done");
-  folder.program("talk.sh", "exec 3< gate; echo x >> began; cat <&3; echo alive; until test -e on; do sleep 0.05; done");
+  folder.program("talk.sh",
+                 "exec 3< gate; echo x >> began; cat <&3; echo alive; until test -e on; do sleep 0.05; done");
   const auto running = folder.start({"run", folder.flow(R"(
 steps:
   - {id: many, for_each: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24],

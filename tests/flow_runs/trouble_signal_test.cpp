@@ -153,7 +153,8 @@ TEST(TroubleSignals, AFinishedResultIsRecorded) {
 // A closed terminal is told by its shell and by the kernel: the second time nobody is impatient, and the command may clean up.
 TEST(TroubleSignals, ASecondHangupDoesNotKill) {
   FlowFolder folder;
-  folder.program("work.sh", R"(trap 'touch asked; until test -e open; do sleep 0.05; done; echo x >> cleaned; exit 1' TERM
+  folder.program("work.sh",
+                 R"(trap 'touch asked; until test -e open; do sleep 0.05; done; echo x >> cleaned; exit 1' TERM
 touch up; while :; do sleep 0.05; done)");
   const auto running = folder.start({"run", folder.flow("steps: [{id: a, argv: [work.sh], retry: none}]")});
   ASSERT_TRUE(folder.wait_for_file("up"));
@@ -168,7 +169,8 @@ touch up; while :; do sleep 0.05; done)");
 // nohup: neither the engine nor its commands mind.
 TEST(TroubleSignals, AnIgnoredHangupStaysIgnored) {
   FlowFolder folder;
-  folder.flow(R"(steps: [{id: a, run: "kill -HUP $$; touch up; until test -e open; do sleep 0.05; done", retry: none}])");
+  folder.flow(
+      R"(steps: [{id: a, run: "kill -HUP $$; touch up; until test -e open; do sleep 0.05; done", retry: none}])");
   Child running{{"/usr/bin/env", "-C", folder.path(), "HOME=" + folder.path(), "nohup", REPRISE_COMMAND, "run",
                  "flow.yaml", "--progress", "quiet"}};
   ASSERT_TRUE(folder.wait_for_file("up"));

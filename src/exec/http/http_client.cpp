@@ -23,7 +23,7 @@ namespace {
 using TimePoint = Env::TimePoint;
 
 constexpr auto longest_poll = std::chrono::minutes{1};  // libcurl wakes earlier for its own timers, and whenever we ask
-constexpr long idle_connections_max = 256;  // kept open for the next request
+constexpr long idle_connections_max = 256;              // kept open for the next request
 
 struct MultiDeleter {
   void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }

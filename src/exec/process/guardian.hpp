@@ -35,9 +35,9 @@ class Guardian {
   Guardian& operator=(const Guardian&) = delete;
   ~Guardian();  // nothing is killed: whoever owns the groups has ended them
 
-  int error() const noexcept { return error_; }              // 0, or why there is none
-  int process() const noexcept { return process_.get(); }    // readable once it has ended
-  void replace() noexcept;                                   // after it has ended; error() says whether there is another
+  int error() const noexcept { return error_; }            // 0, or why there is none
+  int process() const noexcept { return process_.get(); }  // readable once it has ended
+  void replace() noexcept;                                 // after it has ended; error() says whether there is another
 
   Slot* take() noexcept;  // nullptr: the table is full, or there is none
   void give_back(
