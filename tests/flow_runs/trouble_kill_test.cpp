@@ -249,13 +249,18 @@ steps:
   - {id: a, run: "trap '' TERM; (trap '' TERM; echo x >> up; sleep 1000) & echo x >> up; while :; do sleep 1000; done"}
 )";
 
-// It has left our folder, and nobody else that we started has; 0: there is none.
-pid_t guardian_in(const FlowFolder& folder) {
-  for (const LivingProcess& process : processes_in(folder.path())) {
-    std::error_code gone;
-    if (std::filesystem::read_symlink("/proc/" + std::to_string(process.pid) + "/cwd", gone) == "/") return process.pid;
-  }
-  return 0;
+// It has left our folder, and nobody else that we started has. Waits for one with another number than `before`; 0: none came.
+pid_t guardian_in(const FlowFolder& folder, pid_t before = 0) {
+  pid_t found = 0;
+  eventually([&] {
+    for (const LivingProcess& process : processes_in(folder.path())) {
+      std::error_code gone;
+      const bool has_left = std::filesystem::read_symlink("/proc/" + std::to_string(process.pid) + "/cwd", gone) == "/";
+      if (has_left && process.pid != before) found = process.pid;
+    }
+    return found != 0;
+  });
+  return found;
 }
 
 // As `pkill -9 reprise` and `pkill -9 -f` do it: whoever has the name, in its own or in its command line.
@@ -282,7 +287,7 @@ TEST(TroubleKill, AGuardianThatIsKilledIsReplaced) {
   const pid_t first = guardian_in(folder);
   ASSERT_NE(first, 0);
   ::kill(first, SIGKILL);
-  ASSERT_TRUE(eventually([&] { return guardian_in(folder) != 0 && guardian_in(folder) != first; }));
+  ASSERT_NE(guardian_in(folder, first), 0);
   kill_and_look(folder, *running);
 }
 
@@ -291,9 +296,10 @@ TEST(TroubleKill, CommandsGoWhenEngineAndGuardianDoAtTheSameMoment) {
   FlowFolder folder;
   const auto running = folder.start({"run", folder.flow("steps: [{id: a, run: echo x >> up; exec sleep 1000}]")});
   ASSERT_TRUE(folder.wait_for_file("up", "x"));
-  ASSERT_NE(guardian_in(folder), 0);
+  const pid_t guardian = guardian_in(folder);
+  ASSERT_NE(guardian, 0);
   running->signal(SIGSTOP);  // or it would have another one before the second kill
-  ::kill(guardian_in(folder), SIGKILL);
+  ::kill(guardian, SIGKILL);
   kill_and_look(folder, *running);
 }
 

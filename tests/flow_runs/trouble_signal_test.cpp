@@ -81,8 +81,8 @@ while :; do sleep 1000; done)");
 
 TEST_P(TroubleSignal, TwiceKillsAtOnce) {
   FlowFolder folder;
-  folder.program("work.sh", "trap '' TERM INT; touch deaf; while :; do sleep 1000; done");
-  const auto running = folder.start({"run", folder.flow(interrupted_in_b)});
+  folder.program("work.sh", "test -e deaf && exit; trap '' TERM INT; touch deaf; while :; do sleep 1000; done");
+  const auto running = folder.start({"run", folder.flow("steps: [{id: a, argv: [work.sh], retry: none}]")});
   ASSERT_TRUE(folder.wait_for_file("deaf"));
   running->signal(GetParam().signal);
   ASSERT_TRUE(folder.wait_for_event("cancel_requested"));

@@ -438,7 +438,7 @@ TEST_F(ExecProcess, WhatEndedInTimeCountsHoweverLateItIsSeen) {
   }
 }
 
-// It may have been halted together with us, and gets the time that we missed: not more than once, nor more than it was given.
+// It may have been halted together with us, and gets the time that we missed, but not more than it was given.
 TEST_F(ExecProcess, WhatStillRunsWhenWeWakeGetsItsTimeAgain) {
   HandEnv env;
   ProcessRunner runner{{.env = &env}};
