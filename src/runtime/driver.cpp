@@ -105,8 +105,9 @@ bool Driver::wait_for_work(bool more, std::vector<Input>& inputs) {
     sleeping_ = true;
     const std::optional<Time> next = loop_.next_wakeup();
     if (next) {
+      const Time at_the_latest = std::max(*next, clock_.now());
       wake_.wait_until(lock, clock_.steady(*next), has_work);
-      overslept = clock_.now() - *next > exec::late_without_excuse.count();
+      overslept = clock_.now() - at_the_latest > exec::late_without_excuse.count();
     } else {
       wake_.wait(lock, has_work);
     }
