@@ -32,7 +32,7 @@ FlowHost::~FlowHost() {
 }
 
 std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const std::string& key) {
-  const auto program = exec::load_program(input);
+  const auto program = exec::load_program(input, exec::without_files);  // they are read when the run begins
   if (!program) return std::unexpected{Error{ErrorCode::invalid, program.error()}};
   return EngineAccess::submit(*engine_, plan_of((*program)->flow), {.input = exec::encode(input), .key = key});
 }
