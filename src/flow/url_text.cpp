@@ -122,9 +122,12 @@ std::expected<void, std::string> UrlText::check_in_authority(std::string_view va
       source, "stands in the host of the URL and brings a character that would end it (one of / ? # @ \\ or a blank)");
 }
 
+// An empty value counts as well: it leaves only what stands around it.
 const UrlText::Span* UrlText::value_within(std::size_t begin, std::size_t end) const noexcept {
-  const auto found =
-      std::ranges::find_if(values_, [&](const Span& span) { return span.begin < end && span.end > begin; });
+  const auto found = std::ranges::find_if(values_, [&](const Span& span) {
+    const bool is_empty = span.begin == span.end;
+    return is_empty ? span.begin > begin && span.begin <= end : span.begin < end && span.end > begin;
+  });
   return found == values_.end() ? nullptr : &*found;
 }
 

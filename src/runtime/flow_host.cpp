@@ -13,6 +13,7 @@ std::expected<std::unique_ptr<FlowHost>, Error> FlowHost::open(FlowHostSettings 
   documents.store_folder = settings.store_folder;
   documents.grace = settings.grace;
   documents.stderr_through = settings.stderr_through;
+  documents.files = std::move(settings.files);
   documents.sub_flows = host.get();
   auto engine = EngineAccess::open({.store = settings.store, .threads = 1},
                                    [&](exec::Sink& sink, exec::PayloadLoader load) -> std::unique_ptr<exec::Executor> {

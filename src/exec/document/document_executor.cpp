@@ -245,6 +245,8 @@ std::expected<std::string, std::string> DocumentExecutor::State::item_of(const J
 }
 
 void DocumentExecutor::State::begin(Job&& job) {
+  if (const auto known = programs_.find(job.run_id); known != programs_.end())
+    return begin(std::move(job), known->second);
   const RunId run = job.run_id;
   const AttemptId id = job.id;
   const std::shared_ptr<const JobContext> context = job.context;
