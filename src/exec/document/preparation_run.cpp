@@ -83,7 +83,7 @@ void PreparationRun::find_items() {
       return services_.files.read(path, list_file_bytes_max, std::nullopt,
                                   [this, weak = weak_from_this(), path](const FileContent& content) {
                                     const auto self = weak.lock();
-                                    if (self == nullptr) return;
+                                    if (self == nullptr || !done_) return;
                                     if (!content) return fail(judge().unreadable("for_each", content.error()));
                                     items_in_text(*content, path);
                                   });
