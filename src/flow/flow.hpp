@@ -15,7 +15,8 @@
 
 #include <reprise/classify.hpp>
 #include <reprise/dialect.hpp>
-#include <reprise/engine.hpp>
+#include <reprise/event.hpp>
+#include <reprise/flow.hpp>
 #include <reprise/policy.hpp>
 
 #include "flow/expression.hpp"
