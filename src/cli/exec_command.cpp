@@ -121,13 +121,13 @@ void pass_output_on(const std::string& file, const std::string& recorded) {
   std::signal(SIGPIPE, SIG_DFL);  // the run is over: whoever has read enough ends us, as in every pipe
   std::ifstream stream{file, std::ios::binary};
   if (!stream) {  // it wrote nothing, or its file is gone: what was recorded is all there is
-    print(recorded);
-    if (!recorded.empty()) print("\n");
+    print_bytes(recorded);
+    if (!recorded.empty()) print_bytes("\n");
     return;
   }
   char buffer[65536];
   while (stream.read(buffer, sizeof buffer) || stream.gcount() > 0)
-    print({buffer, static_cast<std::size_t>(stream.gcount())});
+    print_bytes({buffer, static_cast<std::size_t>(stream.gcount())});
 }
 
 // What the run was given. The key may be that of an earlier run, which has its own.

@@ -33,7 +33,7 @@ std::expected<flow::Json, int> given_input(const std::string& option) {
   }
   auto value = flow::parse_json(text);
   if (!value) return std::unexpected{usage_error("--input is not JSON: " + value.error())};
-  if (!value->is_object()) return std::unexpected{usage_error("--input must be a JSON object: {\"name\": value, …}")};
+  if (!flow::is_map(*value)) return std::unexpected{usage_error("--input must be a JSON object: {\"name\": value, …}")};
   return *std::move(value);
 }
 

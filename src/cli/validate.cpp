@@ -8,6 +8,7 @@
 #include "cli/run_commands.hpp"
 #include "cli/this_machine.hpp"
 #include "flow/reader.hpp"
+#include "text/utf8.hpp"
 #include "text/value.hpp"
 
 namespace reprise::cli {
@@ -51,7 +52,8 @@ int validate_one(const std::string& path, bool json) {
     return exit_invalid;
   }
   print_error(render(read->warnings));
-  print(fmt::format("{}: valid, {}\n", file->name, name_of(read->flow.dialect)) + plan_in_words(read->flow));
+  print(fmt::format("{}: valid, {}\n", text::safe_to_show(file->name), name_of(read->flow.dialect)) +
+        plan_in_words(read->flow));
   return exit_done;
 }
 

@@ -261,7 +261,7 @@ void RunSession::report_in_words(const RunId& run, const observe::RunReport& rep
     std::string shown = is_live && has_colours() ? with_escape_codes(line) : without_styles(line);
     text += (symbols.is_ascii && is_live ? observe::in_ascii(shown) : shown) + "\n";
   }
-  print_error(text);
+  print_error_bytes(text);  // with our own colours; what it quotes was made safe when it was composed
 }
 
 observe::AnnotatedFile RunSession::document_of(const RunId& run) const {
@@ -271,7 +271,7 @@ observe::AnnotatedFile RunSession::document_of(const RunId& run) const {
   if (!view || !*view) return {};
   const auto input = exec::decode_run_input((*view)->input);
   if (!input || input->text.empty()) return {};
-  const auto program = exec::load_program(*input);
+  const auto program = exec::load_program(*input, exec::without_files);
   if (!program) return {};
   observe::AnnotatedFile file{.path = input->file, .lines = {}};
   for (const flow::Step& step : (*program)->flow.steps) file.lines.emplace(step.id, step.place.line);

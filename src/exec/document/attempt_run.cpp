@@ -8,7 +8,6 @@
 #include <boost/json/object.hpp>
 
 #include "core/plan.hpp"
-#include "exec/document/read_file.hpp"
 #include "exec/log_path.hpp"
 #include "exec/time_limit.hpp"
 
@@ -83,6 +82,7 @@ void AttemptRun::cancel() {
   is_canceled_ = true;
   if (current_ != nullptr) current_->cancel();
   if (!sub_flow_.empty()) services_.settings.sub_flows->cancel(sub_flow_);
+  if (is_reading_) finish(std::unexpected{judge().canceled()});
 }
 
 void AttemptRun::finish(Judged result, bool precondition) {
@@ -154,11 +154,35 @@ void AttemptRun::main_succeeded(std::string output) {
   if (is_last) {
     output_ = without_line_ends(std::move(output));
     if (auto fits = judge().form(output_); !fits) return finish(std::unexpected{std::move(fits).error()});
-    const std::string& directory = scope_->facts().program->input.directory;
-    if (auto fits = judge().schema(output_, step_.check_schema, directory); !fits)
-      return finish(std::unexpected{std::move(fits).error()});
+    if (!step_.check_schema.empty()) return check_schema();
   }
   next();
+}
+
+// ---- files ----------------------------------------
+
+void AttemptRun::read_file(const std::string& path, std::size_t bytes_max, std::string_view what,
+                           std::function<void(std::string)> then) {
+  if (is_canceled_) return finish(std::unexpected{judge().canceled()});
+  is_reading_ = true;
+  services_.files.read(path, bytes_max, ends_, [this, weak = weak_from_this(), what, then](FileContent content) {
+    const auto self = weak.lock();
+    if (self == nullptr || is_done_) return;
+    is_reading_ = false;
+    if (!content) return finish(std::unexpected{judge().unreadable(what, content.error())});
+    then(*std::move(content));
+  });
+}
+
+void AttemptRun::check_schema() {
+  const std::string path = path_in(scope_->facts().program->input.directory, step_.check_schema);
+  read_file(path, schema_file_bytes_max, "schema", [this, path](std::string content) {
+    const auto schema = services_.schemas.compiled(path, std::move(content));
+    if (!schema) return finish(std::unexpected{judge().invalid(schema.error())});
+    if (auto fits = judge().schema(output_, *schema, step_.check_schema); !fits)
+      return finish(std::unexpected{std::move(fits).error()});
+    next();
+  });
 }
 
 // ---- flows inside of flows ----------------------------------------
@@ -172,10 +196,7 @@ void AttemptRun::start_sub_flow() {
   auto file = step_.flow.file.render(*scope_, flow::Quoting::none);
   if (!file) return finish(std::unexpected{judge().invalid(file.error())});
   RunInput input;
-  input.file = file->starts_with('/') ? *file : program.input.directory + "/" + *file;
-  auto content = read_file(input.file);
-  if (!content) return finish(std::unexpected{judge().invalid("flow: " + content.error())});
-  input.text = *std::move(content);
+  input.file = path_in(program.input.directory, *file);
   input.directory = input.file.substr(0, input.file.rfind('/'));
   input.depth = program.input.depth + 1;
   boost::json::object params;
@@ -185,6 +206,14 @@ void AttemptRun::start_sub_flow() {
     params[name] = *std::move(made);
   }
   input.params = std::move(params);
+  const std::string path = input.file;
+  read_file(path, flow_file_bytes_max, "flow", [this, input = std::move(input)](std::string content) mutable {
+    input.text = std::move(content);
+    start_sub_flow(std::move(input));
+  });
+}
+
+void AttemptRun::start_sub_flow(RunInput input) {
   sub_flow_ = idempotency_key_;
   limit_sub_flow();
   services_.settings.sub_flows->start(

@@ -43,7 +43,12 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   void run(const Todo& todo);
   void ended(const Todo& todo, Judged result);
   void main_succeeded(std::string output);
+  void check_schema();
   void start_sub_flow();
+  void start_sub_flow(RunInput input);
+  // Not on this thread, and only until the attempt ends; `then` does not come when it is over before.
+  void read_file(const std::string& path, std::size_t bytes_max, std::string_view what,
+                 std::function<void(std::string)> then);
   void finish(Judged result, bool precondition = false);
   CommandSetting setting(Part part);
   void limit_sub_flow();
@@ -62,6 +67,7 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   std::optional<Failure> to_repair_;  // the failure that a command's own on_failure is working on
   std::string output_;
   std::string sub_flow_;  // its key, while one runs
+  bool is_reading_ = false;
   bool is_canceled_ = false;
   bool is_done_ = false;
 };

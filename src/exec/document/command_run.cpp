@@ -51,12 +51,12 @@ std::expected<Json, std::string> evaluated(const flow::JsonTemplate& value, cons
   return object;
 }
 
+}  // namespace
+
 std::string path_in(const std::string& directory, const std::string& path) {
   if (path.empty()) return directory;
   return path.starts_with('/') ? path : directory + "/" + path;
 }
-
-}  // namespace
 
 std::expected<Json, std::string> evaluate(const flow::JsonTemplate& value, const StepScope& scope) {
   return evaluated(value, scope);
@@ -96,7 +96,7 @@ void CommandRun::cancel() {
   is_canceled_ = true;
   if (process_ != 0) services_.processes.cancel(process_);
   if (request_ != 0) services_.http().cancel(request_);
-  if (is_accepted_) finish(std::unexpected{judge().canceled()});
+  if (is_accepted_ || is_reading_) finish(std::unexpected{judge().canceled()});
 }
 
 void CommandRun::finish(Judged result) {
@@ -260,13 +260,28 @@ void CommandRun::start_request() {
       self->request_ = 0;
       if (!result) return self->finish(std::move(result));
       if (call.is_async) return self->wait_for_webhook();
-      const std::string& directory = self->scope_->facts().program->input.directory;
-      if (auto fits = self->judge().schema(*result, call.expect_schema, directory); !fits)
-        return self->finish(std::unexpected{std::move(fits).error()});
-      self->finish(std::move(result));
+      if (call.expect_schema.empty()) return self->finish(std::move(result));
+      self->check_schema(*std::move(result));
     });
   });
   if (is_canceled_) services_.http().cancel(request_);
+}
+
+void CommandRun::check_schema(std::string body) {
+  if (is_canceled_) return finish(std::unexpected{judge().canceled()});
+  const std::string path = path_in(scope_->facts().program->input.directory, command_.http.expect_schema);
+  is_reading_ = true;
+  services_.files.read(path, schema_file_bytes_max, setting_.ends,
+                       [=, this, weak = weak_from_this()](FileContent content) {
+                         const auto self = weak.lock();
+                         if (self == nullptr || is_done_) return;
+                         if (!content) return finish(std::unexpected{judge().unreadable("schema", content.error())});
+                         const auto schema = services_.schemas.compiled(path, *std::move(content));
+                         if (!schema) return fail(schema.error());
+                         if (auto fits = judge().schema(body, *schema, command_.http.expect_schema); !fits)
+                           return finish(std::unexpected{std::move(fits).error()});
+                         finish(body);
+                       });
 }
 
 void CommandRun::wait_for_webhook() {

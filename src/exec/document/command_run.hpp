@@ -26,6 +26,9 @@ struct CommandSetting {
   bool whole_output = false;                // it is to be read as JSON or lines: head and tail would not do
 };
 
+// Relative paths of a document are those of its folder.
+std::string path_in(const std::string& directory, const std::string& path);
+
 // The value of a template that need not be text.
 std::expected<flow::Json, std::string> evaluate(const flow::JsonTemplate& value, const StepScope& scope);
 
@@ -46,6 +49,7 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   void start_request();
   void wait_for_webhook();
   void wait_until_it_ends();
+  void check_schema(std::string body);
   void finish(Judged result);
   void fail(std::string message) { finish(std::unexpected{judge().invalid(std::move(message))}); }
   Judge judge() const;
@@ -66,6 +70,7 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   std::string webhook_;                // its id, while one is expected
   std::optional<std::string> report_;  // that came before the request was answered
   bool is_accepted_ = false;
+  bool is_reading_ = false;  // the schema
   bool is_canceled_ = false;
   bool is_done_ = false;
 };

@@ -6,7 +6,6 @@
 #include <boost/json/object.hpp>
 #include <reprise/dialect.hpp>
 
-#include "exec/document/read_file.hpp"
 #include "flow/reader.hpp"
 
 namespace reprise::exec {
@@ -38,25 +37,29 @@ std::expected<flow::Flow, std::string> exec_flow(const RunInput& input) {
   return flow;
 }
 
-std::expected<std::string, std::string> secret_value(const flow::Secret& secret, const std::string& directory) {
+std::string path_of(const flow::Secret& secret, const std::string& directory) {
+  return secret.file.starts_with('/') ? secret.file : directory + "/" + secret.file;
+}
+
+std::expected<std::string, std::string> secret_value(const flow::Secret& secret, const std::string& directory,
+                                                     const ReadFile& read) {
   if (!secret.env.empty()) {
     const char* const value = std::getenv(secret.env.c_str());
     if (value == nullptr)
       return std::unexpected{"secret \"" + secret.name + "\": the environment has no " + secret.env};
     return std::string{value};
   }
-  const std::string path = secret.file.starts_with('/') ? secret.file : directory + "/" + secret.file;
-  auto value = read_file(path);
-  if (!value) return std::unexpected{"secret \"" + secret.name + "\": " + value.error()};
+  auto value = read(path_of(secret, directory), secret_file_bytes_max);
+  if (!value) return std::unexpected{"secret \"" + secret.name + "\": " + value.error().message};
   while (value->ends_with('\n') || value->ends_with('\r')) value->pop_back();
-  return value;
+  return *std::move(value);
 }
 
-std::expected<void, std::string> load_secrets(Program& program) {
+std::expected<void, std::string> load_secrets(Program& program, const ReadFile& read) {
   boost::json::object values;
   std::vector<std::string> masked;
   for (const flow::Secret& secret : program.flow.secrets) {
-    auto value = secret_value(secret, program.input.directory);
+    auto value = secret_value(secret, program.input.directory, read);
     if (!value) return std::unexpected{value.error()};
     if (!value->empty()) masked.push_back(*value);
     values[secret.name] = *value;
@@ -104,7 +107,7 @@ std::string encode(const RunInput& input) {
 
 std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   const auto value = flow::parse_json(json);
-  if (!value || !value->is_object()) return std::unexpected{"its input is not that of a flow"};
+  if (!value || !flow::is_map(*value)) return std::unexpected{"its input is not that of a flow"};
   const boost::json::object& object = value->get_object();
   RunInput input;
   input.file = text_at(object, "file");
@@ -122,13 +125,17 @@ std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   return input;
 }
 
-std::expected<std::shared_ptr<const Program>, std::string> load_program(std::string_view run_input) {
-  auto input = decode_run_input(run_input);
-  if (!input) return std::unexpected{input.error()};
-  return load_program(*std::move(input));
+FileContent without_files(const std::string& /*path*/, std::size_t /*bytes_max*/) { return std::string{}; }
+
+std::vector<std::string> secret_files(const Program& program) {
+  std::vector<std::string> files;
+  for (const flow::Secret& secret : program.flow.secrets) {
+    if (secret.env.empty()) files.push_back(path_of(secret, program.input.directory));
+  }
+  return files;
 }
 
-std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input) {
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, const ReadFile& read_secret) {
   auto program = std::make_shared<Program>();
   program->input = std::move(input);
   program->params = boost::json::object{};
@@ -144,7 +151,7 @@ std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput
     if (!params) return std::unexpected{joined(params.error())};
     program->params = *std::move(params);
   }
-  if (auto loaded = load_secrets(*program); !loaded) return std::unexpected{loaded.error()};
+  if (auto loaded = load_secrets(*program, read_secret); !loaded) return std::unexpected{loaded.error()};
   program->env = our_environment();
   for (const auto& [name, value] : program->env.get_object())
     program->inherited.push_back(std::string{name} + "=" + flow::to_plain(value));

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "exec/document/read_file.hpp"
 #include "flow/flow.hpp"
 
 namespace reprise::exec {
@@ -47,8 +48,13 @@ struct Program {
   std::shared_ptr<const std::vector<std::string>> secret_values;  // to be masked; nullptr = none
 };
 
-// The error is for people: what is wrong with the document, its parameters or its secrets.
-std::expected<std::shared_ptr<const Program>, std::string> load_program(std::string_view run_input);
-std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input);
+// The error is for people: what is wrong with the document, its parameters or its secrets. Secrets that stand in files are read by `read`,
+// which may block; with without_files they are left out, which is enough for those who only look at the document.
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input,
+                                                                        const ReadFile& read = read_regular_file);
+FileContent without_files(const std::string& path, std::size_t bytes_max);
+
+// The files of its secrets.
+std::vector<std::string> secret_files(const Program& program);
 
 }  // namespace reprise::exec

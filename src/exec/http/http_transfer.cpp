@@ -63,6 +63,7 @@ void HttpTransfer::prepare() {
   set(CURLOPT_PRIVATE, static_cast<void*>(this));
   set(CURLOPT_ERRORBUFFER, detail_.data());
   set(CURLOPT_URL, request_.url.c_str());
+  set(CURLOPT_PATH_AS_IS, 1L);  // the path that was asked for, dots and all
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_NOSIGNAL, 1L);
