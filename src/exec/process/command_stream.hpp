@@ -15,8 +15,8 @@
 #include <span>
 #include <string>
 
+#include "base/descriptor.hpp"
 #include "exec/process/capture.hpp"
-#include "exec/process/descriptor.hpp"
 #include "exec/process/mask.hpp"
 #include "exec/process/output_file.hpp"
 

@@ -14,9 +14,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "exec/process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace reprise::exec {
+
+using base::Descriptor;
 
 class Guardian {
  public:

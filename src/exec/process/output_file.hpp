@@ -9,9 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "exec/process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace reprise::exec {
+
+using base::Descriptor;
 
 class OutputFile {
  public:
