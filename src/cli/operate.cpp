@@ -58,13 +58,11 @@ std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) 
   return choice;
 }
 
-// Standard input of an exec that has not succeeded. Only its name counts: the store may have been moved since.
+// Standard input of an exec that has not succeeded.
 void remove_kept_stdin(const std::string& folder, const runtime::RunView& view, std::error_code& problem) {
   const auto input = exec::decode_run_input(view.input);
   if (!input || input->argv.empty() || input->stdin_file.empty()) return;
-  const std::filesystem::path name = std::filesystem::path{input->stdin_file}.filename();
-  if (!name.empty() && name != "." && name != "..")
-    std::filesystem::remove(std::filesystem::path{folder} / "stdin" / name, problem);
+  std::filesystem::remove(exec::kept_stdin_path(folder, *input), problem);
 }
 
 // A run keeps the document it was begun with. Whoever has put the file right meanwhile must know.

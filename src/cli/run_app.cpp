@@ -59,14 +59,24 @@ void add_exec(CLI::App& app, ExecOptions& options, std::function<int()>& chosen)
       ->option_text("LIST");
   command->add_option("--never-on", options.never_on, "never retry these")->delimiter(',')->option_text("LIST");
   command->add_option("--id", options.id, "the same key later finds the same run")->option_text("KEY");
+  add_choice(
+      *command, "--stdin", options.standard_input,
+      Choices<StdinMode>{{"auto", StdinMode::automatic}, {"replay", StdinMode::replay}, {"none", StdinMode::none}},
+      "auto (default): what a file or a pipe holds is given to each attempt; replay: whatever it is; none: nothing");
+  command->add_flag_callback(
+      "-n,--no-stdin", [&options] { options.standard_input = StdinMode::none; },
+      "leaves standard input alone, as in a `while read` loop (--stdin none)");
   command->add_option("CMD", options.command, "the command and its arguments")->required()->option_text("ARG...");
   command->positionals_at_end();
   command->prefix_command(false);
   command->footer(
-      "Only the successful attempt's output reaches standard output. Standard input, unless it is a terminal, is read "
-      "to its end first and\n"
-      "replayed to each attempt (write </dev/null when the command needs none and nobody closes it).\n\n"
-      "Exit code: the command's own; 124 timed out, 125 bad usage, 126 not executable, 127 not found.\n\n"
+      "Only the successful attempt's output reaches standard output. Standard input that is a file or a pipe is given "
+      "to "
+      "each attempt anew:\n"
+      "a file is copied from its position, which stays; a pipe is read to its end first (-n leaves it to the script "
+      "around).\n\n"
+      "Exit code: the command's own; 124 timed out, 125 bad usage or trouble of exec itself, 126 not executable, "
+      "127 not found.\n\n"
       "  reprise exec --retry aggressive --timeout 30s -- curl -fsS -o data.json https://example.org/\n"
       "  reprise exec --max-attempts 5 --backoff exponential:1s..30s -- ./upload.sh");
   command->callback([&] { chosen = [&options] { return exec_command(options); }; });

@@ -25,7 +25,7 @@ constexpr unsigned attempt_bits = 3U << attempt_shift;
 namespace bit {
 constexpr unsigned payload = 1U << 4U;  // submitted, prepared, completed, signaled
 constexpr unsigned due = 1U << 5U;      // submitted, retrying
-constexpr unsigned text = 1U << 6U;     // submitted
+constexpr unsigned text = 1U << 6U;     // submitted, completed
 constexpr unsigned part = 1U << 4U;     // reopened: not everything
 
 constexpr unsigned will_retry = 1U << 4U;  // failed
@@ -263,6 +263,19 @@ void read_prepared(ByteReader& in, unsigned flags, Record& record) noexcept {
   if ((flags & bit::payload) != 0) record.payload = read_payload(in);
 }
 
+// The text is what is left at the end, without a length: readers from before there was one read the payload and stop.
+unsigned put_completed(Draft& draft, const Record& record) noexcept {
+  const unsigned flags = put_optional_payload(draft, record.payload);
+  if (record.text.empty()) return flags;
+  draft.bytes(record.text);
+  return flags | bit::text;
+}
+
+void read_completed(ByteReader& in, unsigned flags, Record& record) noexcept {
+  if ((flags & bit::payload) != 0) record.payload = read_payload(in);
+  if ((flags & bit::text) != 0) record.text = in.take(in.rest().size());
+}
+
 // Rules count from -1 (none), which is stored as 0.
 std::uint32_t stored_rule(std::int32_t rule) noexcept { return static_cast<std::uint32_t>(rule) + 1U; }
 std::int32_t rule_of(std::uint32_t stored) noexcept { return static_cast<std::int32_t>(stored - 1U); }
@@ -336,7 +349,7 @@ unsigned put_fields(Draft& draft, const Record& record) noexcept {
     case EventType::prepared:
       return put_prepared(draft, record);
     case EventType::completed:
-      return put_optional_payload(draft, record.payload);
+      return put_completed(draft, record);
     case EventType::failed:
       return put_failed(draft, record);
     case EventType::retrying:
@@ -384,8 +397,7 @@ void read_fields(ByteReader& in, unsigned flags, Record& record, Failure& failur
     case EventType::prepared:
       return read_prepared(in, flags, record);
     case EventType::completed:
-      if ((flags & bit::payload) != 0) record.payload = read_payload(in);
-      return;
+      return read_completed(in, flags, record);
     case EventType::failed:
       return read_failed(in, flags, record, failure);
     case EventType::retrying:

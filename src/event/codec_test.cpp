@@ -59,6 +59,7 @@ Record kept(const Record& all) {
       record.payload = all.payload;
       break;
     case EventType::completed:
+      record.text = all.text;
       record.payload = all.payload;
       break;
     case EventType::failed:

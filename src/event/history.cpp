@@ -88,6 +88,7 @@ Event History::add(const Record& record) {
       add_started(event, record);
       break;
     case EventType::completed:
+      event.text = record.text;
       set_output(event, record.payload);
       end_item(event, record);
       break;
