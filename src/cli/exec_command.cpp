@@ -112,6 +112,16 @@ int pass_output_on(RunSession& session, const RunId& run, const RunOutcome& outc
   return exit_done;
 }
 
+// An earlier run has its own standard input. It is the same, byte by byte, so it takes the place of one that a power cut has damaged.
+void settle_second_copy(const KeptStdin& given, const std::string& folder,
+                        const std::expected<exec::RunInput, int>& run) {
+  if (given.path.empty()) return;
+  std::error_code problem;
+  const bool is_same = run && run->kept_stdin && run->kept_stdin == given.content;
+  if (is_same) fs::rename(given.path, exec::kept_stdin_path(folder, *run), problem);
+  if (!is_same || problem) fs::remove(given.path, problem);
+}
+
 int exit_code_of_command(const RunSession::End& end) {
   const RunOutcome& outcome = end.outcome;
   if (outcome.status != RunStatus::failed) return exit_code_of(end);
@@ -144,8 +154,7 @@ int exec_command(const ExecOptions& options) {
   const auto run = open.host().submit(input, options.id);
   const auto same = run ? input_of_same_run(open, *run, options.id, input, exit_exec_usage)
                         : std::unexpected{show_error(run.error())};
-  const bool is_used = same && same->stdin_file == given->path;
-  if (!is_used && !given->path.empty()) fs::remove(given->path, problem);  // an earlier run has its own
+  if (!same || same->stdin_file != given->path) settle_second_copy(*given, open.folder(), same);
   if (!same) return same.error();
   const auto before = open.host().go_on(*run);
   if (!before) return show_error(before.error());

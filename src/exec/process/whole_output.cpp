@@ -1,5 +1,7 @@
 #include "exec/process/whole_output.hpp"
 
+#include <unistd.h>
+
 #include <utility>
 
 namespace reprise::exec {
@@ -20,7 +22,11 @@ void WholeOutput::move_to_file() {
 }
 
 std::expected<std::optional<KeptFile>, std::string> WholeOutput::finish(std::string_view recorded) {
-  if (file_.path().empty() || (!is_in_file_ && memory_ == recorded)) return std::nullopt;
+  if (file_.path().empty()) return std::nullopt;
+  if (!is_in_file_ && memory_ == recorded) {
+    ::unlink(file_.path().c_str());  // of an earlier attempt of that number, when its run was retried on request
+    return std::nullopt;
+  }
   move_to_file();  // what is recorded has secrets masked: it is not what the caller must get
   return file_.finish();
 }
