@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 namespace reprise::base {
 namespace {
@@ -50,7 +51,7 @@ SystemResult<Place> place_of(const std::string& folder, std::string_view name, M
   while (true) {
     const std::size_t slash = name.find('/');
     const std::string part{name.substr(0, slash)};
-    if (part == ".." || part.empty()) return problem(EINVAL);
+    if (part == ".." || part == "." || part.empty()) return problem(EINVAL);
     if (slash == std::string_view::npos) return Place{*std::move(at), part};
     name.remove_prefix(slash + 1);
     SystemResult<Descriptor> next = open_folder_in(at->get(), part);
@@ -101,6 +102,15 @@ SystemResult<Descriptor> open_below(const std::string& folder, std::string_view 
 SystemResult<void> make_folder_of(const std::string& folder, std::string_view name) {
   const auto place = place_of(folder, name, Missing::make);
   if (!place) return std::unexpected{place.error()};
+  return {};
+}
+
+SystemResult<void> remove_below(const std::string& folder, std::string_view name) {
+  const auto place = place_of(folder, name, Missing::refuse);
+  if (!place) return place.error().value() == ENOENT ? SystemResult<void>{} : std::unexpected{place.error()};
+  std::error_code problem;
+  std::filesystem::remove_all("/proc/self/fd/" + std::to_string(place->folder.get()) + "/" + place->file, problem);
+  if (problem) return std::unexpected{problem};
   return {};
 }
 

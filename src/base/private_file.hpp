@@ -35,6 +35,9 @@ SystemResult<Descriptor> open_below(const std::string& folder, std::string_view 
 // The folder that open_below() would put the file into, without the file.
 SystemResult<void> make_folder_of(const std::string& folder, std::string_view name);
 
+// Removes the file, or the folder with all that is in it. What is not there is removed already.
+SystemResult<void> remove_below(const std::string& folder, std::string_view name);
+
 // The part of `path` below the folder; empty: it stands elsewhere.
 std::string_view name_below(const std::string& folder, std::string_view path);
 

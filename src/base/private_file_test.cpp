@@ -67,6 +67,10 @@ TEST(BaseLinks, AreNotFollowedBelowTheFolder) {
     EXPECT_NE(words_of(opened.error()).find("symbolic link"), std::string::npos) << words_of(opened.error());
   }
   EXPECT_FALSE(make_folder_of(folder, "linked/deeper/file"));
+  std::ofstream{directory.path() + "/outside/target"} << "theirs";
+  EXPECT_FALSE(remove_below(folder, "linked/target"));
+  EXPECT_TRUE(fs::remove(directory.path() + "/outside/target")) << "it was still there";
+  EXPECT_TRUE(remove_below(folder, "nothing/there"));
   EXPECT_EQ(open_below(folder, "../outside/file", O_WRONLY | O_CREAT).error().value(), EINVAL);
   EXPECT_TRUE(fs::is_empty(directory.path() + "/outside"));
   fs::create_directory_symlink(folder, directory.path() + "/entrance");

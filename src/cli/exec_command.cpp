@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <reprise/dialect.hpp>
 
+#include "base/private_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
 #include "cli/kept_stdin.hpp"
@@ -166,7 +167,8 @@ int exec_command(const ExecOptions& options) {
   int code = exit_code_of_command(*end);
   if (end->outcome.status == RunStatus::succeeded) {
     code = pass_output_on(open, *run, end->outcome);
-    if (!same->stdin_file.empty()) fs::remove(exec::kept_stdin_path(open.folder(), *same), problem);
+    const std::string kept = exec::kept_stdin_path(open.folder(), *same);
+    if (!kept.empty()) static_cast<void>(base::remove_below(open.folder(), base::name_below(open.folder(), kept)));
   }
   const bool had_trouble = end->outcome.attempts > 1 || end->outcome.status != RunStatus::succeeded;
   if (had_trouble || options.watch.json) open.report(*run, *end);

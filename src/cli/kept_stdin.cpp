@@ -73,7 +73,6 @@ class Source {
 
 std::expected<std::optional<exec::KeptFile>, int> copy(Source source, exec::KeptFileWriter& file) {
   const auto refused = [&] { return std::unexpected{trouble("cannot keep standard input: " + file.problem())}; };
-  if (!file.open()) return refused();
   char buffer[65536];
   bool is_empty = true;
   while (true) {

@@ -37,8 +37,7 @@ class KeptFileWriter {
       : file_{std::move(path), OutputFile::Existing::replace, std::move(private_folder)} {}
 
   const std::string& path() const noexcept { return file_.path(); }
-  bool open() { return file_.open(); }
-  void write(std::string_view piece);
+  void write(std::string_view piece);  // the first one makes the file
   // After the last piece: the file is on the disk.
   std::expected<KeptFile, std::string> finish();
   const std::string& problem() const noexcept { return file_.problem(); }

@@ -107,7 +107,7 @@ TEST(TroubleExec, StdinThatNobodyReadsOrThatIsClosed) {
 // Somebody has not finished writing: a signal ends it all the same, and nothing has been started.
 TEST(TroubleExec, ASignalWhileStdinIsRead) {
   FlowFolder folder;
-  const Outcome outcome = folder.shell(R"(mkfifo pipe; sleep 1000 > pipe & writer=$!
+  const Outcome outcome = folder.shell(R"(mkfifo pipe; { echo x; exec sleep 1000; } > pipe & writer=$!
 "$0" exec -- touch ran < pipe & reprise=$!
 until ls .reprise/stdin/* > nul 2>&1; do sleep 0.05; done
 kill -TERM $reprise; wait $reprise; code=$?; kill $writer; exit $code)");

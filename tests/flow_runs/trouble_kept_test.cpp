@@ -41,7 +41,8 @@ TEST(TroubleKept, ADiskThatIsFullForAMomentIsAFailedAttempt) {
     [ $REPRISE_ATTEMPT = 2 ] || exec head -c 6000000 /dev/zero; head -c 200019 /dev/zero')");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.size(), 200'019U);
-  const auto& error = object_of(folder.first("failed"), "error");
+  const auto failed = folder.first("failed");
+  const auto& error = object_of(failed, "error");
   EXPECT_EQ(text_of(error, "class"), "transient");
   EXPECT_TRUE(says(text_of(error, "message"), "its standard output could not be kept")) << text_of(error, "message");
 }

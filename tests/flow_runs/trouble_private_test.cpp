@@ -32,9 +32,10 @@ TEST(TroublePrivate, EveryFileIsForItsUserAloneFromTheStart) {
     FlowFolder folder;
     Child running{{"/usr/bin/env", "-C", folder.path(), "sh", "-c",
                    std::string{"umask "} + umask +
-                       "; seq 9 | \"$0\" exec --store made/on/the/way/runs.db -- sh -c 'umask 022; echo begun >&2; "
+                       "; seq 9 | \"$0\" exec --progress quiet --retry none --store made/on/the/way/runs.db -- sh -c "
+                       "'umask 022; echo begun >&2; "
                        "head -c 200000 /dev/zero; echo x > begun; "
-                       "until [ -e open ]; do sleep 0.02; done; exit 1' & wait",
+                       "until [ -e open ]; do sleep 0.02; done; exit 1' 2>errors & wait",
                    REPRISE_COMMAND}};
     ASSERT_TRUE(folder.wait_for_file("begun"));
     for (const char* const name : {"runs.db", "runs.db-wal", "runs.db-shm", "runs.db.sock", "stdin", "logs"})
