@@ -98,6 +98,12 @@ class Draft {
     varint(text.size());
     bytes(text);
   }
+  // With its length after all bytes so far. Once.
+  void text_at_the_end(std::string_view text) noexcept {
+    bytes({length_at_the_end_,
+           static_cast<std::size_t>(write_varint(length_at_the_end_, text.size()) - length_at_the_end_)});
+    bytes(text);
+  }
   // Must be the last field of this one.
   void nested(const Draft& inner) noexcept {
     varint(inner.size());
@@ -121,7 +127,7 @@ class Draft {
   // The most is `failed` with every number at its largest: 27 bytes that all types share, 7 of its own, and 68 of its failure.
   // `retrying` follows with 27 and 55.
   static constexpr std::size_t number_bytes_max = 160;
-  static constexpr std::size_t tails_max = 3;  // a failure has three texts
+  static constexpr std::size_t tails_max = 3;  // a failure has three texts; payload, length and text
 
   char* begin() noexcept { return buffer_ + varint_bytes_max; }
   const char* begin() const noexcept { return buffer_ + varint_bytes_max; }
@@ -130,6 +136,7 @@ class Draft {
 
   char buffer_[varint_bytes_max + number_bytes_max];  // room for the length in front; not cleared, for speed
   char* end_;
+  char length_at_the_end_[varint_bytes_max];
   std::size_t tail_count_ = 0;
   std::size_t tail_bytes_ = 0;
   std::string_view tails_[tails_max];
@@ -263,17 +270,17 @@ void read_prepared(ByteReader& in, unsigned flags, Record& record) noexcept {
   if ((flags & bit::payload) != 0) record.payload = read_payload(in);
 }
 
-// The text is what is left at the end, without a length: readers from before there was one read the payload and stop.
+// The length of the text stands after the payload's bytes: readers from before there was a text read the payload and stop.
 unsigned put_completed(Draft& draft, const Record& record) noexcept {
   const unsigned flags = put_optional_payload(draft, record.payload);
   if (record.text.empty()) return flags;
-  draft.bytes(record.text);
+  draft.text_at_the_end(record.text);
   return flags | bit::text;
 }
 
 void read_completed(ByteReader& in, unsigned flags, Record& record) noexcept {
   if ((flags & bit::payload) != 0) record.payload = read_payload(in);
-  if ((flags & bit::text) != 0) record.text = in.take(in.rest().size());
+  if ((flags & bit::text) != 0) record.text = in.bytes();
 }
 
 // Rules count from -1 (none), which is stored as 0.
