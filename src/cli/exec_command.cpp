@@ -113,13 +113,12 @@ int pass_output_on(RunSession& session, const RunId& run, const RunOutcome& outc
   return exit_done;
 }
 
-// An earlier run has its own standard input. It is the same, byte by byte, so it takes the place of one that a power cut has damaged.
-void settle_second_copy(const KeptStdin& given, const std::string& folder,
-                        const std::expected<exec::RunInput, int>& run) {
-  if (given.path.empty()) return;
+// An earlier run has its own standard input. If this is the same, byte by byte, it takes the place of one that a power cut has damaged.
+void settle_second_copy(const KeptStdin& given, const std::string& folder, const exec::RunInput& run) {
+  if (given.path.empty() || given.path == run.stdin_file) return;
   std::error_code problem;
-  const bool is_same = run && run->kept_stdin && run->kept_stdin == given.content;
-  if (is_same) fs::rename(given.path, exec::kept_stdin_path(folder, *run), problem);
+  const bool is_same = run.kept_stdin && run.kept_stdin == given.content;
+  if (is_same) fs::rename(given.path, exec::kept_stdin_path(folder, run), problem);
   if (!is_same || problem) fs::remove(given.path, problem);
 }
 
@@ -129,8 +128,8 @@ int exit_code_of_command(const RunSession::End& end) {
   const Failure& failure = outcome.failure;
   if (failure.kind == FailureKind::timeout || failure.kind == FailureKind::stalled) return exit_timeout;
   if (failure.signal) return 128 + *failure.signal;
-  if (!failure.exit_code)
-    return exit_exec_usage;  // what failed is not the command: its input or output could not be kept
+  if (failure.kind == FailureKind::worker_lost) return exit_failed;
+  if (!failure.exit_code) return exit_exec_usage;  // not the command: its input or output could not be kept
   return *failure.exit_code != 0 ? *failure.exit_code : exit_failed;
 }
 
@@ -153,10 +152,16 @@ int exec_command(const ExecOptions& options) {
   input.stdin_file = given->path;
   input.kept_stdin = given->content;
   const auto run = open.host().submit(input, options.id);
-  const auto same = run ? input_of_same_run(open, *run, options.id, input, exit_exec_usage)
-                        : std::unexpected{show_error(run.error())};
-  if (!same || same->stdin_file != given->path) settle_second_copy(*given, open.folder(), same);
-  if (!same) return same.error();
+  if (!run) {
+    fs::remove(given->path, problem);
+    return show_error(run.error());
+  }
+  const auto same = input_of_same_run(open, *run, options.id, input, exit_exec_usage);
+  if (!same) {
+    if (same.error() == exit_exec_usage) fs::remove(given->path, problem);  // of no run
+    return same.error();
+  }
+  settle_second_copy(*given, open.folder(), *same);
   const auto before = open.host().go_on(*run);
   if (!before) return show_error(before.error());
 
