@@ -11,6 +11,7 @@
 #include "cli/flow_words.hpp"
 #include "cli/io.hpp"
 #include "cli/run_commands.hpp"
+#include "cli/same_run.hpp"
 #include "cli/store_option.hpp"
 #include "cli/this_machine.hpp"
 #include "cli/watching.hpp"
@@ -108,6 +109,7 @@ int run_flow(const RunFlowOptions& options) {
   if (!session) return session.error();
   const auto run = (*session)->host().submit(input, options.id);
   if (!run) return show_error(run.error());
+  if (const auto same = input_of_same_run(**session, *run, options.id, input, exit_invalid); !same) return same.error();
   const auto before = (*session)->host().go_on(*run);
   if (!before) return show_error(before.error());
   return (*session)->follow_and_report(*run, std::make_shared<const core::Plan>(runtime::plan_of(flow)),

@@ -110,8 +110,8 @@ std::expected<std::unique_ptr<RunSession>, int> RunSession::open(const WatchOpti
     session->scratch_ = session->folder_ = scratch;
   } else {
     const fs::path folder = fs::absolute(store_folder(session->store_), problem);
-    fs::create_directories(folder, problem);
     session->folder_ = folder.lexically_normal().string();
+    make_store_folder(session->folder_);
   }
   auto host = open_host({.store = session->store_, .store_folder = session->folder_, .stderr_through = stderr_through});
   if (!host) return std::unexpected{show_error(host.error())};

@@ -30,6 +30,7 @@ class RunSession {
   ~RunSession();
 
   runtime::FlowHost& host() noexcept { return *host_; }
+  const WatchOptions& options() const noexcept { return options_; }
   const std::string& store() const noexcept { return store_; }
   const std::string& folder() const noexcept { return folder_; }  // of logs and spooled input
 

@@ -84,7 +84,7 @@ void Loop::take(Ended&& ended, Time now) {
     core_.interrupted(outcome.id, now);
   } else if (!outcome.succeeded) {
     core_.failed(outcome.id, *outcome.failure, outcome.precondition, now);
-  } else if (core_.succeeded(outcome.id, outcome.output.view(), now) && outcome.output.hashed) {
+  } else if (core_.succeeded(outcome.id, outcome.output.view(), now, outcome.whole_output) && outcome.output.hashed) {
     put_payload(outcome.id.run, outcome.output, std::move(ended.body));
   }
 }

@@ -9,7 +9,9 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "base/private_file.hpp"
 #include "exec/process/mask.hpp"
+#include "exec/process/output_file.hpp"
 #include "exec/time_limit.hpp"
 
 namespace reprise::exec {
@@ -150,12 +152,17 @@ void CommandRun::start_process() {
   }
   auto env = environment();
   if (!env) return fail(env.error());
+  if (setting_.kept_stdin) {
+    if (auto same = check(setting_.stdin_file, *setting_.kept_stdin); !same)
+      return fail("the standard input that was kept for this run is damaged: " + same.error());
+  }
   const Program& program = *scope_->facts().program;
   spec.env = *std::move(env);
   spec.directory = path_in(program.input.directory, setting_.step.directory);
   spec.stdin_file = setting_.stdin_file;
   spec.log_file = setting_.log_file;
   spec.stdout_file = setting_.stdout_file;
+  spec.private_folder = services_.settings.store_folder;
   spec.stderr_through = services_.settings.stderr_through;
   spec.timeout = time_left();
   if (command_.timeout && (spec.timeout == Duration{0} || *command_.timeout < spec.timeout))
@@ -164,8 +171,9 @@ void CommandRun::start_process() {
   if (spec.stall_timeout > Duration{0} && !setting_.log_file.empty()) {
     spec.progress_file = setting_.log_file + ".progress";
     spec.env.push_back("REPRISE_PROGRESS_FILE=" + spec.progress_file);
-    std::error_code ignored;  // a command that cannot write there has its output to show that it lives
-    std::filesystem::create_directories(std::filesystem::path{spec.progress_file}.parent_path(), ignored);
+    // A command that cannot write there has its output to show that it lives.
+    static_cast<void>(
+        base::make_folder_of(spec.private_folder, base::name_below(spec.private_folder, spec.progress_file)));
   }
   spec.grace = services_.settings.grace;
   spec.secrets = program.secret_values;
@@ -192,6 +200,7 @@ void CommandRun::process_ended(ProcessEnd&& end) {
 void CommandRun::judge_end(ProcessEnd&& end) {
   const bool is_cut = setting_.whole_output && !end.out.is_whole() && end.exit_code == 0;
   if (is_cut) return fail("the output has more than 256 MiB");
+  kept_stdout_ = end.kept_stdout;
   finish(judge().process(std::move(end)));
 }
 
@@ -307,13 +316,11 @@ void CommandRun::wait_until_it_ends() {
 void CommandRun::write_log(const HttpRequest& request, const HttpEnd& end) const {
   if (setting_.log_file.empty()) return;
   constexpr std::size_t body_max = std::size_t{64} << 10U;
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path{setting_.log_file}.parent_path(), ignored);
   const std::string url = request.url.substr(0, request.url.find('?'));
   const std::string head =
       request.method + " " + url + "\n" + (end.status != 0 ? "HTTP " + std::to_string(end.status) : end.message) + "\n";
-  std::ofstream{setting_.log_file, std::ios::binary | std::ios::app} << without_secrets(head) << '\n'
-                                                                     << end.body.substr(0, body_max) << '\n';
+  OutputFile log{setting_.log_file, OutputFile::Existing::append, services_.settings.store_folder};
+  log.write(without_secrets(head) + "\n" + end.body.substr(0, body_max) + "\n");
 }
 
 std::string CommandRun::without_secrets(std::string_view text) const {

@@ -282,6 +282,7 @@ void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result
     const std::uint64_t size = result.result->size();
     outcome.succeeded = true;
     outcome.output = {.bytes = *std::move(result.result), .size = size};
+    if (result.kept_output) outcome.whole_output = to_text(*result.kept_output);
   } else if (is_stopping_ && result.result.error().failure_class == FailureClass::canceled) {
     outcome.interrupted = true;
   } else {

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <reprise/dialect.hpp>
@@ -102,7 +104,14 @@ std::string encode(const RunInput& input) {
   object["argv"] = std::move(argv);
   object["retry"] = input.retry;
   if (!input.stdin_file.empty()) object["stdin"] = input.stdin_file;
+  if (input.kept_stdin) object["stdin_content"] = to_text(*input.kept_stdin);
   return flow::to_text(object);
+}
+
+std::string kept_stdin_path(const std::string& store_folder, const RunInput& input) {
+  if (input.stdin_file.empty() || store_folder.empty()) return input.stdin_file;
+  const std::filesystem::path name = std::filesystem::path{input.stdin_file}.filename();
+  return (std::filesystem::path{store_folder} / stdin_folder / name).string();
 }
 
 std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
@@ -115,6 +124,7 @@ std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   input.directory = text_at(object, "directory");
   input.retry = text_at(object, "retry");
   input.stdin_file = text_at(object, "stdin");
+  input.kept_stdin = kept_file_from(text_at(object, "stdin_content"));
   if (const Json* params = object.if_contains("params")) input.params = *params;
   if (const Json* depth = object.if_contains("depth"); depth != nullptr && depth->is_int64())
     input.depth = static_cast<std::uint32_t>(depth->get_int64());

@@ -8,10 +8,12 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "exec/kept_file.hpp"
 #include "exec/document/read_file.hpp"
 #include "flow/flow.hpp"
 
@@ -27,15 +29,19 @@ struct RunInput {
 
   // exec
   std::vector<std::string> argv = {};
-  std::string retry = {};       // the native policy, as JSON
-  std::string stdin_file = {};  // replayed to each attempt; empty = nothing
+  std::string retry = {};                   // the native policy, as JSON
+  std::string stdin_file = {};              // replayed to each attempt; empty = nothing
+  std::optional<KeptFile> kept_stdin = {};  // what that file must be; older records do not say
 
   bool is_exec() const noexcept { return text.empty(); }
 };
 std::string encode(const RunInput& input);
+// Where its standard input stands now: a store may have been moved since. Empty = it has none.
+std::string kept_stdin_path(const std::string& store_folder, const RunInput& input);
 std::expected<RunInput, std::string> decode_run_input(std::string_view json);
 
 inline constexpr std::string_view exec_step = "command";
+inline constexpr std::string_view stdin_folder = "stdin";  // beside the store: what `exec` was given
 
 struct Program {
   RunInput input;

@@ -53,11 +53,11 @@ Command::Command(ProcessSpec spec, ProcessRunner::Done done_callback, ProcessRun
       spec_{std::move(spec)},
       guardian_{guardian},
       secrets_{table_of(spec_)},
-      log_{spec_.log_file, OutputFile::Existing::append},
-      whole_file_{spec_.stdout_file, OutputFile::Existing::replace},
+      log_{spec_.log_file, OutputFile::Existing::append, spec_.private_folder},
+      whole_{spec_.stdout_file, spec_.private_folder, spec_.keep_head + spec_.keep_tail},
       out_{{.head = spec_.keep_head, .tail = spec_.keep_tail, .whole = spec_.stdout_max}, secrets_, &log_},
       err_{{.head = spec_.keep_head, .tail = spec_.keep_tail}, secrets_, &log_} {
-  if (!spec_.stdout_file.empty()) out_.also_to(&whole_file_);
+  if (!spec_.stdout_file.empty()) out_.also_to(&whole_);
   if (spec_.stderr_through) err_.also_to_stderr();
 }
 
@@ -74,8 +74,6 @@ std::optional<SpawnProblem> Command::start(Spawner& spawner, int null_input, Tim
     if (!opened) return std::move(opened).error();
     input = *std::move(opened);
   }
-  if (!spec_.stdout_file.empty() && !whole_file_.open())
-    return SpawnProblem{whole_file_.error(), whole_file_.problem()};
   const Descriptor out = out_.open();
   const Descriptor err = out.is_open() ? err_.open() : Descriptor{};
   if (!err.is_open())
@@ -234,7 +232,12 @@ ProcessEnd Command::take_end() {
   end_.out = out_.take();
   end_.err = err_.take();
   end_.log_problem = log_.problem();
-  if (end_.log_problem.empty()) end_.log_problem = whole_file_.problem();
+  if (end_.exit_code != 0) return std::move(end_);  // nobody gets the output of an attempt that has failed
+  if (auto kept = whole_.finish(end_.out.head)) {
+    end_.kept_stdout = *std::move(kept);
+  } else {
+    end_.stdout_problem = std::move(kept).error();
+  }
   return std::move(end_);
 }
 

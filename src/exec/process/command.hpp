@@ -80,7 +80,7 @@ class Command {
   Descriptor process_;
   std::shared_ptr<const SecretTable> secrets_;
   OutputFile log_;
-  OutputFile whole_file_;
+  WholeOutput whole_;
   CommandStream out_;
   CommandStream err_;
   ProcessEnd end_;

@@ -20,9 +20,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "exec/process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace reprise::exec {
+
+using base::Descriptor;
 
 class Guardian {
  public:

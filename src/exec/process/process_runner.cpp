@@ -19,8 +19,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "exec/process/command.hpp"
-#include "exec/process/descriptor.hpp"
 #include "exec/process/guardian.hpp"
 #include "exec/process/spawn.hpp"
 

@@ -21,12 +21,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <reprise/env.hpp>
 #include <reprise/failure.hpp>
+
+#include "exec/kept_file.hpp"
 
 namespace reprise::exec {
 
@@ -36,7 +39,9 @@ struct ProcessSpec {
   std::string directory = {};     // empty = ours
   std::string stdin_file = {};    // empty = /dev/null
   std::string log_file = {};      // both streams as they come, secrets masked; made with the first byte; empty = none
-  std::string stdout_file = {};   // stdout, whole and unmasked, besides what is kept; empty = none
+  // stdout, whole and unmasked, when head and tail are not all of it; on the disk when Done comes. Empty = none
+  std::string stdout_file = {};
+  std::string private_folder = {};  // below it log_file and stdout_file are made without following a link; empty = none
   bool stderr_through =
       false;  // stderr also goes to ours, as it comes, secrets masked; who does not read ours holds the command up
   Duration timeout{0};        // 0 = none
@@ -71,8 +76,9 @@ struct ProcessEnd {
   CapturedText out;
   CapturedText err;
   Duration ran{0};
-  std::string log_problem =
-      {};  // the log (or stdout_file) could not be written: why. The command is not disturbed by it
+  std::string log_problem = {};              // the log could not be written: why. The command is not disturbed by it
+  std::optional<KeptFile> kept_stdout = {};  // stdout_file, where there had to be one
+  std::string stdout_problem = {};           // why it could not be kept: what `out` holds is not all
 };
 
 struct ProcessRunnerSettings {

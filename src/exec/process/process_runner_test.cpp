@@ -661,10 +661,34 @@ TEST_F(ExecProcess, ALogThatCannotBeWrittenDisturbsNobody) {
   EXPECT_EQ(end.log_problem, "the file \"/dev/full\" could not be written: No space left on device");
 }
 
-TEST_F(ExecProcess, AnOutputFileThatCannotBeMadeIsAProblemOfTheStart) {
-  ProcessSpec spec = command({"true"});
+TEST_F(ExecProcess, ShortOutputNeedsNoFile) {
+  ProcessSpec spec = shell("head -c 131072 /dev/zero");
+  spec.stdout_file = path("whole");
+  ProcessEnd end = run(spec);
+  EXPECT_TRUE(end.out.is_whole());
+  EXPECT_FALSE(end.kept_stdout);
+  EXPECT_FALSE(fs::exists(path("whole")));
+  spec = shell("head -c 131073 /dev/zero");
+  spec.stdout_file = path("whole");
+  end = run(spec);
+  ASSERT_TRUE(end.kept_stdout);
+  EXPECT_EQ(end.kept_stdout->bytes, 131'073U);
+  EXPECT_TRUE(check(path("whole"), *end.kept_stdout));
+  EXPECT_EQ(fs::status(path("whole")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  fs::resize_file(path("whole"), 0);
+  EXPECT_FALSE(check(path("whole"), *end.kept_stdout));
+}
+
+TEST_F(ExecProcess, OutputThatCannotBeKeptIsToldAtTheEnd) {
+  ProcessSpec spec = shell("seq 100000");
+  spec.stdout_file = "/dev/full";
+  ProcessEnd end = run(spec);
+  EXPECT_EQ(end.exit_code, 0) << "the command is not disturbed";
+  EXPECT_FALSE(end.kept_stdout);
+  EXPECT_EQ(end.stdout_problem, "the file \"/dev/full\" could not be written: No space left on device");
   spec.stdout_file = folder_.string();
-  expect_problem(spec, EISDIR, "the file \"" + folder_.string() + "\" could not be opened: Is a directory");
+  end = run(spec);
+  EXPECT_EQ(end.stdout_problem, "the file \"" + folder_.string() + "\" could not be opened: Is a directory");
 }
 
 // Our stderr, as a pipe that the test reads or does not.

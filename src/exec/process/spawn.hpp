@@ -17,7 +17,7 @@
 #include <memory>
 #include <string>
 
-#include "exec/process/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "exec/process/guardian.hpp"
 #include "exec/process/process_runner.hpp"
 
