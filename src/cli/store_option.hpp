@@ -15,7 +15,7 @@ std::string store_url(const std::string& option);
 
 // The file of a sqlite: URL or of a path alone; empty for every other kind of store.
 std::string store_path(std::string_view url);
-// The folder it stands in, "." for the working directory: logs are kept beside the store.
+// The folder it stands in (of a link: what it leads to), "." for the working directory: logs are kept beside the store.
 std::string store_folder(std::string_view url);
 
 // The contract's exit codes: 4 no such run, step or item; 5 trouble with the store; 124 a deadline passed; 2 everything else.
