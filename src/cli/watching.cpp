@@ -191,14 +191,17 @@ std::expected<RunOutcome, int> RunSession::wait_for_end(const RunId& run) {
   constexpr Duration look_again = std::chrono::milliseconds{250};
   while (true) {
     auto outcome = host_->engine().wait(run, look_again);
-    if (outcome) return *std::move(outcome);
-    const Error& error = outcome.error();
-    const bool is_over = error.code != ErrorCode::timed_out;
-    if (is_over && !may_pass(error.code)) return std::unexpected{show_error(error)};
+    if (outcome) {
+      waits_for_store(run, {});
+      return *std::move(outcome);
+    }
+    const bool is_refused = outcome.error().code != ErrorCode::timed_out;
+    if (is_refused && !may_pass(outcome.error().code)) return std::unexpected{show_error(outcome.error())};
     std::string trouble = host_->engine().stats().trouble;
-    if (is_over && trouble.empty()) trouble = error.message;
+    if (is_refused && trouble.empty()) trouble = outcome.error().message;
+    if (!is_refused && !trouble.empty() && !host_->engine().info(run)) continue;  // it began just now: what kind is it?
     if (!waits_for_store(run, trouble)) return std::unexpected{leave(run)};
-    if (is_over) system_env().wait_until(system_env().now() + look_again, {});
+    if (is_refused) system_env().wait_until(system_env().now() + look_again, {});
   }
 }
 
@@ -221,14 +224,17 @@ bool RunSession::show_progress(const RunId& run, std::uint64_t after) {
     const auto event = feed.next(progress_->patience());
     if (!event) {
       progress_->time_passes();
-      if (!waits_for_store(run, host_->engine().stats().trouble)) return false;
       const auto info = host_->engine().info(run);
-      if (info ? is_open(info->status) : may_pass(info.error().code)) continue;
+      if (info ? is_open(info->status) : may_pass(info.error().code)) {
+        if (!waits_for_store(run, host_->engine().stats().trouble)) return false;
+        continue;
+      }
       // It has ended between the two looks: what the feed was not asked for any more is in the record.
       static_cast<void>(host_->engine().wait(run));
       catch_up(std::numeric_limits<std::uint64_t>::max());
       break;
     }
+    if (!told_.empty() && !waits_for_store(run, host_->engine().stats().trouble)) return false;
     catch_up(event->sequence);
     last = event->sequence;
     progress_->add(*event);
