@@ -204,10 +204,10 @@ INSTANTIATE_TEST_SUITE_P(TroubleStores, TroubleStoreFull, ::testing::Values("qui
 TEST(TroubleStore, TheLogLeavesRoomOnASmallDisk) {
   FlowFolder folder;
   fs::create_directory(folder.path_of("disk"));
-  folder.flow(R"(steps: [{id: a, for_each: {command: "seq 400"}, run: "true"}])");
+  folder.flow(R"(steps: [{id: a, for_each: {command: "seq 500"}, run: "sleep 0.02"}])");
   const Outcome outcome = run_program({"/usr/bin/env", "-i", "-C", folder.path(), "PATH=/usr/bin:/bin",
                                        "HOME=" + folder.path(), "unshare", "-rm", "sh", "-c",
-                                       R"(mount -t tmpfs -o size=1m none disk || exit 77
+                                       R"(mount -t tmpfs -o size=512k none disk || exit 77
 exec "$1" run flow.yaml --progress quiet --store sqlite:disk/store.db)",
                                        "sh", REPRISE_COMMAND});
   if (outcome.exit_code == 77 || says(outcome.err, "unshare")) GTEST_SKIP() << "no namespaces here: " << outcome.err;
