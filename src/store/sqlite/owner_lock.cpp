@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 
@@ -19,18 +21,23 @@ constexpr mode_t owner_only = 0600;
 
 std::string beside(const std::string& path) { return path + "-owner"; }
 
-// Only the inode is compared: the kernel's list and stat() do not agree on the device everywhere (overlayfs, btrfs).
+// The kernel's list and stat() do not agree on the device everywhere (overlayfs, btrfs): then the inode alone has to do.
 std::string holder_in_kernel(const std::optional<FileId>& file) {
   if (!file) return {};
+  std::array<char, 24> device{};
+  std::snprintf(device.data(), device.size(), "%02x:%02x", major(file->device), minor(file->device));
   const std::string inode = ":" + std::to_string(file->inode);
+  std::string likely;
   std::ifstream locks{"/proc/locks"};
   for (std::string line; std::getline(locks, line);) {
     std::istringstream words{line};
     std::array<std::string, 6> word;  // 1: FLOCK ADVISORY WRITE 4711 08:01:131090 0 EOF
     for (std::string& each : word) words >> each;
-    if (word[1] == "FLOCK" && word[5].ends_with(inode)) return word[4];
+    if (word[1] != "FLOCK" || !word[5].ends_with(inode)) continue;
+    if (word[5].starts_with(device.data())) return word[4];
+    likely = word[4];
   }
-  return {};
+  return likely;
 }
 
 std::string id_written_in(const std::string& path) {
