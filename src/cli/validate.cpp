@@ -6,6 +6,7 @@
 #include "cli/flow_words.hpp"
 #include "cli/io.hpp"
 #include "cli/run_commands.hpp"
+#include "cli/this_machine.hpp"
 #include "flow/reader.hpp"
 #include "text/value.hpp"
 
@@ -36,7 +37,11 @@ void print_result(const std::string& file, bool is_valid, const std::vector<Diag
 int validate_one(const std::string& path, bool json) {
   const auto file = read_input(path);
   if (!file) return file.error();
-  const auto read = flow::read_flow(file->text, file->name);
+  auto read = flow::read_flow(file->text, file->name);
+  if (read) {
+    const auto missing = missing_here(read->flow, file->name, Severity::warning);
+    read->warnings.insert(read->warnings.end(), missing.begin(), missing.end());
+  }
   if (json) {
     print_result(file->name, read.has_value(), read ? read->warnings : read.error());
     return read ? exit_done : exit_invalid;
