@@ -156,7 +156,7 @@ void RunSession::interrupted(const RunId& run, int signal) {
 
 void RunSession::cancel(const RunId& run) {
   const auto asked = host_->engine().cancel(run, fmt::format("interrupted by {}", signal_name(signal_)));
-  is_cancelled_ = asked || !may_pass(asked.error().code);
+  cancel_again_ = !asked && may_pass(asked.error().code);
 }
 
 void RunSession::say(const std::string& line) {
@@ -174,7 +174,7 @@ bool RunSession::waits_for_store(const RunId& run, const std::string& trouble) {
     told_.clear();
     say("reprise: the store can be written again");
   }
-  if (trouble.empty() && signal_ != 0 && !is_cancelled_) cancel(run);  // it came while nothing could be recorded
+  if (trouble.empty() && cancel_again_.exchange(false)) cancel(run);
   return true;
 }
 
@@ -182,7 +182,7 @@ int RunSession::leave(const RunId& run) {
   if (progress_) progress_->finish();
   print_error(fmt::format(
       "reprise: interrupted while the store could not be written: what happened since then is not recorded, what was "
-      "recorded before is not lost; go on with: {}\n",
+      "recorded before is not lost; resume with: {}\n",
       suggested(options_.store, "resume", run)));
   return exit_code_of(End{{.status = RunStatus::canceled}, signal_.load()});
 }

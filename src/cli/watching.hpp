@@ -73,7 +73,7 @@ class RunSession {
   std::string scratch_;  // a folder of our own, removed at the end
   Interrupts interrupts_;
   std::atomic<int> signal_ = 0;
-  std::atomic<bool> is_cancelled_ = false;  // because of the signal
+  std::atomic<bool> cancel_again_ = false;  // a signal came while nothing could be recorded
   std::atomic<bool> must_end_ = false;      // also when nothing can be recorded
   std::string told_;                        // what the store waits for
   std::shared_ptr<const core::Plan> plan_;

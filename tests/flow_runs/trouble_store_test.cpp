@@ -161,7 +161,7 @@ TEST_P(TroubleStoreFull, OneTermEndsIt) {
   ASSERT_TRUE(folder_.wait_for_file("stderr.txt", "waiting for the store"));
   running_->signal(SIGTERM);
   EXPECT_EQ(running_->join(), 143);
-  EXPECT_TRUE(says(folder_.read("stderr.txt"), "go on with: reprise resume")) << folder_.read("stderr.txt");
+  EXPECT_TRUE(says(folder_.read("stderr.txt"), "resume with: reprise resume")) << folder_.read("stderr.txt");
   EXPECT_EQ(leftovers_in(folder_.path()), "");
   const Outcome again = folder_.reprise({"resume", "@last"});
   EXPECT_EQ(again.exit_code, 0) << again.err;

@@ -31,7 +31,7 @@ int flags_of(Access access) {
 }  // namespace
 
 Error gone(const std::string& path) {
-  return {ErrorCode::store_gone, "Cannot go on with " + path +
+  return {ErrorCode::store_gone, "Cannot continue with " + path +
                                      ": it was removed, moved or replaced while this process worked with it. What "
                                      "happens now can no longer be recorded. Put it back, or name its new place with "
                                      "--store, and resume."};
