@@ -51,7 +51,7 @@ class DocumentExecutor::State {
       : services_{std::move(settings), sink, std::move(load)} {}
 
   void start(std::vector<Job>&& jobs) {
-    active_.fetch_add(jobs.size());
+    if (!expect(jobs.size())) return interrupt(jobs);
     // Not on the thread of the caller, which writes to the disk: on a busy machine that costs more than waking another one.
     services_.conductor.post([this, jobs = std::move(jobs)]() mutable {
       for (Job& job : jobs) begin(std::move(job));
@@ -59,7 +59,7 @@ class DocumentExecutor::State {
   }
 
   void prepare(Preparation&& preparation) {
-    active_.fetch_add(1);
+    if (!expect(1)) return;
     services_.conductor.post([this, preparation = std::move(preparation)]() mutable { begin(std::move(preparation)); });
   }
 
@@ -103,6 +103,7 @@ class DocumentExecutor::State {
     {
       std::unique_lock lock{idle_mutex_};
       idle_.wait(lock, [&] { return active_.load() == 0; });
+      is_closed_ = true;
     }
     services_.conductor.finish();
     services_.payloads.close();
@@ -136,6 +137,21 @@ class DocumentExecutor::State {
     answer(std::move(prepared));
   }
 
+  // So many more to answer. False: it has stopped, and nothing begins any more.
+  bool expect(std::size_t more) {
+    const std::lock_guard lock{idle_mutex_};
+    if (!is_closed_) active_.fetch_add(more);
+    return !is_closed_;
+  }
+  // What was recorded as started while everything ended, because the store took its time.
+  void interrupt(const std::vector<Job>& jobs) {
+    for (const Job& job : jobs) {
+      Outcome outcome;
+      outcome.id = job.id;
+      outcome.interrupted = true;
+      services_.sink.ended(std::move(outcome));
+    }
+  }
   void one_less() {
     if (active_.fetch_sub(1) != 1) return;
     const std::lock_guard lock{idle_mutex_};
@@ -145,6 +161,7 @@ class DocumentExecutor::State {
   Services services_;
   std::atomic<std::size_t> active_ = 0;
   std::mutex idle_mutex_;
+  bool is_closed_ = false;
   std::condition_variable idle_;
 
   // on the conductor's thread
