@@ -34,7 +34,7 @@ FlowHost::~FlowHost() {
 std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const std::string& key) {
   const auto program = exec::load_program(input);
   if (!program) return std::unexpected{Error{ErrorCode::invalid, program.error()}};
-  return EngineAccess::submit(*engine_, plan_of((*program)->flow), {.input = exec::encode(input), .key = key});
+  return EngineAccess::submit(*engine_, plan_of((*program)->flow), {.input = exec::encode(exec::recorded_input(**program)), .key = key});
 }
 
 void FlowHost::allow(const RunId& run) { EngineAccess::allow(*engine_, run); }

@@ -176,6 +176,7 @@ void AttemptRun::start_sub_flow() {
   input.text = *std::move(content);
   input.directory = input.file.substr(0, input.file.rfind('/'));
   input.depth = program.input.depth + 1;
+  input.secrets = program.secret_sources;
   boost::json::object params;
   for (const auto& [name, value] : step_.flow.params) {
     auto made = evaluate(value, *scope_);

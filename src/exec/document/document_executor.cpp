@@ -11,6 +11,8 @@
 #include "exec/document/attempt_run.hpp"
 #include "exec/document/preparation_run.hpp"
 #include "exec/list.hpp"
+#include "exec/secrets/mask.hpp"
+#include "exec/secrets/sealing.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -26,6 +28,34 @@ Failure unreadable(std::string message) {
           .failure_class = FailureClass::deterministic,
           .kind = FailureKind::invalid_input,
           .permanent = true};
+}
+
+// ---- what leaves a program to be recorded has no secrets in it ----
+
+Judged recordable(const Program& program, Judged result) {
+  const auto& secrets = program.secret_table;
+  if (secrets == nullptr) return result;
+  if (result) return masked(secrets, *std::move(result));
+  Failure& failure = result.error();
+  failure.type = masked(secrets, std::move(failure.type));
+  failure.message = masked(secrets, std::move(failure.message));
+  failure.details = masked(secrets, std::move(failure.details));
+  return result;
+}
+
+// Items keep references to secrets: an attempt gets them whole.
+Payload recordable_list(const Program& program, Payload list) {
+  auto items = program.secret_table != nullptr ? decode_list(list.bytes) : std::nullopt;
+  if (!items) return list;
+  for (std::string& item : *items) item = sealed(*program.secret_table, item);
+  return Payload::of(encode_list(*items));
+}
+
+void make_recordable(const Program& program, Prepared& prepared) {
+  prepared.list = recordable_list(program, std::move(prepared.list));
+  if (prepared.failure == nullptr) return;
+  Judged failed = recordable(program, std::unexpected{std::move(*prepared.failure)});
+  *prepared.failure = std::move(failed).error();
 }
 
 }  // namespace
@@ -95,7 +125,7 @@ class DocumentExecutor::State {
   void begin(Job&& job);
   void begin(Preparation&& preparation);
   std::expected<std::shared_ptr<const Program>, std::string> program_of(const RunId& run, const JobContext& context);
-  std::expected<std::string, std::string> item_of(const Job& job);
+  std::expected<std::string, std::string> item_of(const Job& job, const Program& program);
   void answer(const AttemptId& id, AttemptResult&& result);
   void refuse(const AttemptId& id, std::string message) {
     answer(id, {std::unexpected{unreadable(std::move(message))}});
@@ -133,11 +163,11 @@ std::expected<std::shared_ptr<const Program>, std::string> DocumentExecutor::Sta
   }
 }
 
-std::expected<std::string, std::string> DocumentExecutor::State::item_of(const Job& job) {
+std::expected<std::string, std::string> DocumentExecutor::State::item_of(const Job& job, const Program& program) {
   try {
     const Payloads::Bytes stored = job.input.hashed ? services_.payloads.read_list(job.input.bytes) : nullptr;
     const auto element = list_element(stored != nullptr ? *stored : job.input.bytes, job.id.item);
-    if (element) return std::string{*element};
+    if (element) return unsealed(program.secret_table.get(), *element);
   } catch (const EngineError& error) {
     return std::unexpected{std::string{error.what()}};
   }
@@ -151,14 +181,16 @@ void DocumentExecutor::State::begin(Job&& job) {
   if (step == (*program)->steps.end()) return refuse(job.id, "the document has no step \"" + *job.step + "\"");
   ScopeFacts facts{*program, job.run_id, job.context, std::nullopt, job.id.item, job.attempt};
   if (job.input_is_list) {
-    auto item = item_of(job);
+    auto item = item_of(job, **program);
     if (!item) return refuse(job.id, item.error());
     facts.item = *std::move(item);
   }
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
-  auto attempt =
-      std::make_shared<AttemptRun>(services_, std::move(scope), *step->second, job,
-                                   [this, id = job.id](AttemptResult result) { answer(id, std::move(result)); });
+  const auto done = [this, id = job.id, program = *program](AttemptResult result) {
+    result.result = recordable(*program, std::move(result.result));
+    answer(id, std::move(result));
+  };
+  auto attempt = std::make_shared<AttemptRun>(services_, std::move(scope), *step->second, job, done);
   attempts_[key_of(job.id)] = attempt;
   if (is_stopping_) attempt->cancel();
   attempt->start();
@@ -202,7 +234,11 @@ void DocumentExecutor::State::begin(Preparation&& preparation) {
   if (step == (*program)->steps.end()) return refused("the document has no step \"" + *preparation.step + "\"");
   ScopeFacts facts{*program, preparation.run_id, preparation.context, std::nullopt, 0, 1};
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
-  auto run = std::make_shared<PreparationRun>(services_, std::move(scope), *step->second, id, done);
+  const auto found = [done, program = *program](Prepared&& prepared) {
+    make_recordable(*program, prepared);
+    done(std::move(prepared));
+  };
+  auto run = std::make_shared<PreparationRun>(services_, std::move(scope), *step->second, id, found);
   preparations_[key_of(id)] = run;
   run->start();
 }

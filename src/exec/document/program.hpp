@@ -2,6 +2,10 @@
 //
 // Everything a run needs to go on stands in the input it was submitted with (RunInput), so that it can be resumed without the file it came
 // from. `reprise exec` is a document of one step that nobody wrote.
+//
+// A secret is read when the run is loaded, and never stored: recorded_input() refers to it where it stands in a parameter, a name or the
+// document, and load_program() puts it back. A flow inside of a flow knows the secrets of those around it, since they may come with its
+// parameters: it does not see them by name, but none of them leaves it unmasked.
 // Thread safety: immutable once loaded, shared freely.
 #pragma once
 
@@ -12,6 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include <reprise/diagnostic.hpp>
+
+#include "exec/secrets/secret_table.hpp"
 #include "flow/flow.hpp"
 
 namespace reprise::exec {
@@ -23,6 +30,10 @@ struct RunInput {
   std::string directory;  // where its commands run, and what its paths are relative to; absolute
   flow::Json params;
   std::uint32_t depth = 0;  // of sub-flows
+  // Secrets that are known without reading the document: those of the flows around it, and those that `sealed` refers to. Files are absolute.
+  std::vector<flow::Secret> secrets = {};
+  std::string sealed =
+      {};  // fields with secrets in them, as sealed JSON text; the same fields above are for people then
 
   // exec
   std::vector<std::string> argv = {};
@@ -41,14 +52,21 @@ struct Program {
   flow::Flow flow;
   std::map<std::string, const flow::Step*, std::less<>> steps;  // also those that run finally
   flow::Json params;
-  flow::Json secrets;                                             // name → value
-  flow::Json env;                                                 // name → value: ours
-  std::vector<std::string> inherited;                             // the same as NAME=value, for commands
-  std::shared_ptr<const std::vector<std::string>> secret_values;  // to be masked; nullptr = none
+  flow::Json secrets;                               // name → value
+  flow::Json env;                                   // name → value: ours
+  std::vector<std::string> inherited;               // the same as NAME=value, for commands
+  std::vector<flow::Secret> secret_sources;         // all: input.secrets, then those of the document
+  std::shared_ptr<const SecretTable> secret_table;  // their values, in this order; nullptr = none has one
 };
 
 // The error is for people: what is wrong with the document, its parameters or its secrets.
 std::expected<std::shared_ptr<const Program>, std::string> load_program(std::string_view run_input);
 std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input);
+
+// What the run is submitted with: its input without secrets.
+RunInput recorded_input(const Program& program);
+
+// One for each secret that is so short that masking it hides more than the secret. What cannot be looked at in an instant (a file) is not.
+std::vector<Diagnostic> warnings_about_secrets(const flow::Flow& flow, std::string_view file);
 
 }  // namespace reprise::exec

@@ -17,8 +17,8 @@
 
 #include "exec/process/capture.hpp"
 #include "exec/process/descriptor.hpp"
-#include "exec/process/mask.hpp"
 #include "exec/process/output_file.hpp"
+#include "exec/secrets/mask.hpp"
 
 namespace reprise::exec {
 
