@@ -14,6 +14,7 @@
 #include "cli/store_option.hpp"
 #include "cli/watching.hpp"
 #include "exec/document/program.hpp"
+#include "exec/secrets/mask.hpp"
 #include "flow/reader.hpp"
 #include "runtime/flow_plan.hpp"
 
@@ -39,19 +40,22 @@ std::expected<flow::Json, int> given_input(const std::string& option) {
 std::expected<flow::Json, int> given_params(const RunFlowOptions& options, const flow::Flow& flow) {
   auto params = given_input(options.input);
   if (!params) return params;
+  const auto refused = [&](std::string why) {
+    return std::unexpected{usage_error(exec::masked(exec::secrets_in_environment(flow), std::move(why)))};
+  };
   for (const std::string& setting : options.set) {
     const std::size_t equals = setting.find('=');
     if (equals == std::string::npos || equals == 0)
       return std::unexpected{usage_error(fmt::format("--set expects key=value, found {}", setting))};
     const std::string key = setting.substr(0, equals);
     auto value = flow::param_from_text(flow, key, setting.substr(equals + 1));
-    if (!value) return std::unexpected{usage_error(value.error())};
+    if (!value) return refused(value.error());
     params->get_object()[key] = *std::move(value);
   }
   if (auto bound = flow::bind_params(flow, *params); !bound) {
     std::string all;
     for (const std::string& mistake : bound.error()) all += (all.empty() ? "" : "\nreprise: ") + mistake;
-    return std::unexpected{usage_error(all)};
+    return refused(std::move(all));
   }
   return params;
 }
@@ -83,8 +87,9 @@ int run_flow(const RunFlowOptions& options) {
     print_error(render(read.error()));
     return exit_invalid;
   }
-  if (options.watch.progress != ProgressMode::quiet) print_error(render(read->warnings));
   const flow::Flow& flow = read->flow;
+  if (options.watch.progress != ProgressMode::quiet)
+    print_error(render(read->warnings) + render(exec::warnings_about_secrets(flow, file->name)));
   auto params = given_params(options, flow);
   if (!params) return params.error();
   if (options.dry_run) {

@@ -1,11 +1,16 @@
 // reprise validate: is a flow document valid, what dialect is it, and what does each step's policy mean?
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
 #include <reprise/dialect.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/flow_words.hpp"
 #include "cli/io.hpp"
 #include "cli/run_commands.hpp"
+#include "exec/document/program.hpp"
 #include "flow/reader.hpp"
 #include "text/value.hpp"
 
@@ -36,7 +41,8 @@ void print_result(const std::string& file, bool is_valid, const std::vector<Diag
 int validate_one(const std::string& path, bool json) {
   const auto file = read_input(path);
   if (!file) return file.error();
-  const auto read = flow::read_flow(file->text, file->name);
+  auto read = flow::read_flow(file->text, file->name);
+  if (read) std::ranges::move(exec::warnings_about_secrets(read->flow, file->name), std::back_inserter(read->warnings));
   if (json) {
     print_result(file->name, read.has_value(), read ? read->warnings : read.error());
     return read ? exit_done : exit_invalid;

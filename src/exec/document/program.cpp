@@ -58,6 +58,11 @@ std::expected<std::string, std::string> secret_value(const flow::Secret& secret)
   return value;
 }
 
+std::string value_in_environment(const flow::Secret& secret) {
+  const char* const value = secret.env.empty() ? nullptr : std::getenv(secret.env.c_str());
+  return value != nullptr ? value : "";
+}
+
 std::shared_ptr<const SecretTable> table_of(const std::vector<std::string>& values) {
   auto table = std::make_shared<const SecretTable>(values);
   return table->is_empty() ? nullptr : table;
@@ -212,7 +217,8 @@ std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput
     if (!flow) return std::unexpected{flow.error()};
     program->flow = *std::move(flow);
   } else {
-    auto read = flow::read_flow(program->input.text, program->input.file);
+    // A flow is called after its file, and what it is called is recorded.
+    auto read = flow::read_flow(program->input.text, masked(program->secret_table, program->input.file));
     if (!read) return std::unexpected{render(read.error())};
     program->flow = std::move(read->flow);
     if (auto loaded = load_own_secrets(*program, secret_values); !loaded) return std::unexpected{loaded.error()};
@@ -249,12 +255,17 @@ RunInput recorded_input(const Program& program) {
   return input;
 }
 
+std::shared_ptr<const SecretTable> secrets_in_environment(const flow::Flow& flow) {
+  std::vector<std::string> values;
+  for (const flow::Secret& secret : flow.secrets) values.push_back(value_in_environment(secret));
+  return table_of(values);
+}
+
 std::vector<Diagnostic> warnings_about_secrets(const flow::Flow& flow, std::string_view file) {
   std::vector<Diagnostic> warnings;
   for (const flow::Secret& secret : flow.secrets) {
-    const char* const value = secret.env.empty() ? nullptr : std::getenv(secret.env.c_str());
-    const std::string_view text = value != nullptr ? value : "";
-    if (text.empty() || text.size() >= short_secret_bytes) continue;
+    const std::string value = value_in_environment(secret);
+    if (value.empty() || value.size() >= short_secret_bytes) continue;
     warnings.push_back({.severity = Severity::warning,
                         .file = std::string{file},
                         .line = secret.place.line,

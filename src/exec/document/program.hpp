@@ -66,7 +66,10 @@ std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput
 // What the run is submitted with: its input without secrets.
 RunInput recorded_input(const Program& program);
 
-// One for each secret that is so short that masking it hides more than the secret. What cannot be looked at in an instant (a file) is not.
+// For messages before there is a run. Those in files are left out: reading a file may take its time, and a document may name any.
+std::shared_ptr<const SecretTable> secrets_in_environment(const flow::Flow& flow);
+
+// One for each secret in the environment that is so short that masking it hides more than the secret.
 std::vector<Diagnostic> warnings_about_secrets(const flow::Flow& flow, std::string_view file);
 
 }  // namespace reprise::exec
