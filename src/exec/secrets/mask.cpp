@@ -30,7 +30,7 @@ std::size_t Masker::scan(std::string_view text, bool is_last, std::string& out) 
   std::size_t covered_end = std::exchange(covered_, 0);
   std::size_t plain_begin = covered_end;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (!secrets_->may_begin_with(text[at])) continue;
+    if (!secrets_->may_match_at(text.substr(at))) continue;
     const SecretTable::Match match = secrets_->match_at(text.substr(at));
     if (match.needs_more && !is_last) {
       if (at > plain_begin) out += text.substr(plain_begin, at - plain_begin);

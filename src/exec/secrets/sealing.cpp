@@ -81,7 +81,8 @@ std::string sealed(const SecretTable& secrets, std::string_view json) {
   std::string out;
   std::size_t covered_end = 0;
   for (std::size_t at = 0; at < json.size(); ++at) {
-    const SecretTable::Match match = secrets.match_at(json.substr(at));
+    const std::string_view rest = json.substr(at);
+    const SecretTable::Match match = secrets.may_match_at(rest) ? secrets.match_at(rest) : SecretTable::Match{};
     if (at + match.length > std::max(at, covered_end)) {
       const std::size_t skipped = covered_end > at ? covered_end - at : 0;
       if (const auto level = level_of(match.pattern->text, json.substr(at, match.length))) {

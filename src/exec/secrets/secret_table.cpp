@@ -21,6 +21,7 @@ constexpr std::size_t base64_bytes_min = 6;    // fewer characters of it stand i
 constexpr std::string_view eight_backslashes = R"(\\\\\\\\)";
 constexpr std::string_view ellipsis = "…";
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
+constexpr auto replacement_byte = static_cast<unsigned char>(replacement.front());
 
 // ---- forms of one character ----------------------------------------
 
@@ -328,7 +329,7 @@ class Beginnings {
       needs_more_ = true;
       return;
     }
-    add(text_[behind]);
+    if (is_mark(text_[behind]) || text_[behind] == ' ') add(text_[behind]);
     if (const char control = escaped_control(text_[behind]); control != '\0') add(control);
     if (text_[behind] != 'u') return;
     const int code = hex_number(behind + 1, 4);
@@ -354,24 +355,41 @@ SecretTable::SecretTable(const std::vector<std::string>& secrets) {
     std::uint32_t number = 0;
     for (std::string& text : patterns_of(secrets[secret])) patterns_.push_back({std::move(text), secret, number++});
   }
-  if (patterns_.empty()) return;
   for (std::uint32_t index = 0; index < patterns_.size(); ++index) {
     const std::string& text = patterns_[index].text;
     const auto first = static_cast<unsigned char>(text.front());
     by_first_byte_[first].push_back(index);
-    may_begin_[first] = true;
-    if (text::first_character(text).bytes > 0) continue;
-    const auto replaced = static_cast<unsigned char>(replacement.front());
-    if (first != replaced) by_first_byte_[replaced].push_back(index);
-    may_begin_[replaced] = true;
+    const bool may_be_replaced = text::first_character(text).bytes == 0 && first != replacement_byte;
+    if (may_be_replaced) by_first_byte_[replacement_byte].push_back(index);
+    expect(text);
   }
-  may_begin_['%'] = may_begin_['\\'] = true;
-  may_begin_['+'] = may_begin_['+'] || may_begin_[' '];
+}
+
+// Notes the first two bytes of all forms of the pattern.
+void SecretTable::expect(std::string_view pattern) {
+  const auto allow = [this](unsigned char first, const std::string& seconds) {
+    may_begin_[first] = true;
+    for (const char second : seconds) pairs_.set(first * 256U + static_cast<unsigned char>(second));
+  };
+  std::string any;
+  for (int byte = 0; byte < 256; ++byte) any += static_cast<char>(byte);
+  const bool is_character = text::first_character(pattern).bytes > 0;
+  std::string seconds = any;
+  if (pattern.size() > 1) {
+    seconds = std::string{pattern[1], '%', '\\'};
+    if (pattern[1] == ' ') seconds += '+';
+    if (pattern.front() == '\'') seconds += '"';
+    if (text::first_character(pattern.substr(1)).bytes == 0) seconds += static_cast<char>(replacement_byte);
+  }
+  allow(static_cast<unsigned char>(pattern.front()), seconds);
+  if (pattern.front() == ' ') allow('+', seconds);
+  if (!is_character) allow(replacement_byte, any);
+  allow('%', "0123456789abcdefABCDEF");
+  allow('\\', any);
 }
 
 Match SecretTable::match_at(std::string_view text) const {
   Match match;
-  if (text.empty() || !may_begin_with(text.front())) return match;
   const Beginnings beginnings{text};
   match.needs_more = beginnings.needs_more();
   for (const std::size_t byte : beginnings.bytes()) {

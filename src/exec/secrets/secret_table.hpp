@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -36,14 +37,21 @@ class SecretTable {
   SecretTable& operator=(const SecretTable&) = delete;
 
   bool is_empty() const noexcept { return patterns_.empty(); }
-  bool may_begin_with(char byte) const noexcept { return may_begin_[static_cast<unsigned char>(byte)]; }
-  Match match_at(std::string_view text) const;  // at its first byte
+  // Quick: false for nearly every place of nearly every text. True: ask match_at().
+  bool may_match_at(std::string_view text) const noexcept {
+    const auto first = static_cast<unsigned char>(text.front());
+    return may_begin_[first] && (text.size() < 2 || pairs_[first * 256U + static_cast<unsigned char>(text[1])]);
+  }
+  Match match_at(std::string_view text) const;  // at its first byte; there must be one
   const Pattern* find(std::uint32_t secret, std::uint32_t number) const noexcept;
 
  private:
+  void expect(std::string_view pattern);
+
   std::vector<Pattern> patterns_;  // those of one secret side by side
   std::array<std::vector<std::uint32_t>, 256> by_first_byte_;
-  std::array<bool, 256> may_begin_{};  // any form of any pattern
+  std::array<bool, 256> may_begin_{};  // a form of a pattern
+  std::bitset<65536> pairs_;           // two bytes that one begins with
 };
 
 // A secret that has fewer bytes than this is masked like any other, and with it whatever happens to look the same.
