@@ -161,9 +161,11 @@ TEST(ExecMask, FindsASecretOfWhichTheEndWasCutOff) {
   EXPECT_EQ(in_pieces({hostile}, {"to … and to k"}), "to … and to k");
 }
 
-TEST(ExecMask, BytesThatAreNoTextAreFoundAlsoWhereTheyWereReplaced) {
+TEST(ExecMask, WhatIsNotFitToBeShownIsFoundAlsoWhereItWasReplaced) {
   EXPECT_EQ(in_pieces({"\xFF\xFEsecret"}, {"<\xFF\xFEsecret> <\xEF\xBF\xBD\xEF\xBF\xBDsecret> <%ff%FEsecret>"}),
             "<***> <***> <***>");
+  EXPECT_EQ(in_pieces({"\x1B[secret\tof\nthis"}, {"<\x1B[secret\tof\nthis> <\xEF\xBF\xBD[secret of this>"}),
+            "<***> <***>");
 }
 
 // Every form of one character could be followed by every form of the next; the time must not multiply.

@@ -1,8 +1,8 @@
 #include "exec/secrets/secret_table.hpp"
 
 #include <algorithm>
-
-#include <boost/container/small_vector.hpp>
+#include <set>
+#include <utility>
 
 #include "text/ascii.hpp"
 #include "text/utf8.hpp"
@@ -12,7 +12,23 @@ namespace {
 
 using Pattern = SecretTable::Pattern;
 using Match = SecretTable::Match;
-using Places = boost::container::small_vector<std::size_t, 8>;
+
+// A few different numbers, without memory of their own, since this is asked for at many bytes of a text.
+// Bounds: 64, then no more are taken: a secret would need dozens of quotes in a row to be read in more ways.
+class Places {
+ public:
+  void add(std::size_t number) noexcept {
+    if (count_ < numbers_.size() && std::find(begin(), end(), number) == end()) numbers_[count_++] = number;
+  }
+  void clear() noexcept { count_ = 0; }
+  bool is_empty() const noexcept { return count_ == 0; }
+  const std::size_t* begin() const noexcept { return numbers_.data(); }
+  const std::size_t* end() const noexcept { return numbers_.data() + count_; }
+
+ private:
+  std::array<std::size_t, 64> numbers_;
+  std::size_t count_ = 0;
+};
 
 constexpr std::size_t backslashes_max = 8;     // text within text within text; each level doubles them
 constexpr std::size_t percent_levels_max = 2;  // %2525 within a query of a query
@@ -48,6 +64,14 @@ char escaped_control(char letter) noexcept {
   return at == std::string_view::npos ? '\0' : controls[at];
 }
 
+// text::safe_to_show() makes one line of text, and U+FFFD of what could control a terminal; JSON has that for what is no character.
+bool is_line_blank(char c) noexcept { return c == '\t' || c == '\n' || c == '\r'; }
+
+bool is_replaced(std::string_view pattern) noexcept {
+  const text::Character first = text::first_character(pattern);
+  return first.bytes == 0 || (text::is_control(first.code_point) && !is_line_blank(pattern.front()));
+}
+
 // One character of a pattern, looked for at one place of the text. Each way to write it that is found adds the place behind it.
 // `backslashes`: so many stand for one in this text. They are the same everywhere in it; without that, runs of them could be read in very
 // many ways.
@@ -59,13 +83,15 @@ class Spelling {
     unit_ = pattern.substr(0, std::max<std::size_t>(first.bytes, 1));
     code_point_ = first.code_point;
     is_character_ = first.bytes > 0;
+    is_replaced_ = is_replaced(pattern);
   }
 
   std::size_t bytes() const noexcept { return unit_.size(); }
 
   void find_at(std::size_t place) {
     try_text(place, unit_ == "\\" ? eight_backslashes.substr(0, backslashes_) : unit_);
-    if (!is_character_) try_text(place, replacement);
+    if (is_replaced_) try_text(place, replacement);
+    if (is_line_blank(unit_.front())) try_text(place, " ");
     if (place >= text_.size()) return;
     switch (text_[place]) {
       case '%':
@@ -75,7 +101,7 @@ class Spelling {
       case '\'':
         return unit_ == "'" ? try_quoted(place) : void();
       case '+':
-        return unit_ == " " ? ends_.push_back(place + 1) : void();
+        return unit_ == " " ? ends_.add(place + 1) : void();
       default:
         return;
     }
@@ -91,7 +117,7 @@ class Spelling {
   }
 
   void try_text(std::size_t place, std::string_view wanted) {
-    if (reads(place, wanted)) ends_.push_back(place + wanted.size());
+    if (reads(place, wanted)) ends_.add(place + wanted.size());
   }
 
   // As many hexadecimal digits, of either case, as the number has there.
@@ -117,8 +143,8 @@ class Spelling {
       if (!reads_hex(place, byte, 2)) return;
       place += 2;
     }
-    ends_.push_back(place);
-    if (unit_ == "%" && reads(place, "25")) ends_.push_back(place + 2);
+    ends_.add(place);
+    if (unit_ == "%" && reads(place, "25")) ends_.add(place + 2);
   }
 
   std::size_t behind_backslashes(std::size_t place) {
@@ -151,7 +177,7 @@ class Spelling {
       if (behind == place || !reads(behind, "u") || !reads_hex(behind + 1, 0xDC00U + (code_point_ & 0x3FFU), 4)) return;
       place = behind + 5;
     }
-    ends_.push_back(place);
+    ends_.add(place);
   }
 
   // '\'' and '"'"', with more backslashes when that stands in a text itself.
@@ -160,7 +186,7 @@ class Spelling {
     if (behind > place + 1) try_text(behind, "''");
     if (!reads(behind, "\"'")) return;
     const std::size_t closing = behind_backslashes(behind + 2);
-    if (reads(closing, "\"'")) ends_.push_back(closing + 2);
+    if (reads(closing, "\"'")) ends_.add(closing + 2);
   }
 
   std::string_view text_;
@@ -170,6 +196,7 @@ class Spelling {
   std::string_view unit_;
   std::uint32_t code_point_ = 0;
   bool is_character_ = false;
+  bool is_replaced_ = false;
 };
 
 // ---- one pattern ----------------------------------------
@@ -192,25 +219,23 @@ void match_pattern(const Pattern& pattern, std::string_view text, std::size_t ba
     match.length = length;
     match.pattern = &pattern;
   };
-  Places places{0};
-  Places ends;
-  for (std::size_t at = 0; at < pattern.text.size() && !places.empty();) {
-    ends.clear();
-    Spelling spelling{std::string_view{pattern.text}.substr(at), text, backslashes, ends, match.needs_more};
-    for (const std::size_t place : places) {
+  Places both[2];
+  Places* places = &both[0];
+  Places* ends = &both[1];
+  places->add(0);
+  for (std::size_t at = 0; at < pattern.text.size() && !places->is_empty();) {
+    ends->clear();
+    Spelling spelling{std::string_view{pattern.text}.substr(at), text, backslashes, *ends, match.needs_more};
+    for (const std::size_t place : *places) {
       spelling.find_at(place);
       if (at < cut_bytes_min) continue;
       const std::size_t rest = bytes_before_ellipsis(text.substr(place), match.needs_more);
       if (rest != std::string_view::npos) found(place + rest);
     }
-    if (ends.size() > 1) {
-      std::ranges::sort(ends);
-      ends.erase(std::ranges::unique(ends).begin(), ends.end());
-    }
     at += spelling.bytes();
-    places.swap(ends);
+    std::swap(places, ends);
   }
-  if (!places.empty()) found(places.back());
+  for (const std::size_t place : *places) found(place);
 }
 
 void match_pattern(const Pattern& pattern, std::string_view text, Match& match) {
@@ -262,11 +287,12 @@ std::vector<std::string> base64_patterns(std::string_view secret) {
 }
 
 std::vector<std::string> patterns_of(const std::string& secret) {
-  std::vector<std::string> patterns{secret};
+  std::vector<std::string> patterns;
+  std::set<std::string> known{""};
   const auto add = [&](std::string pattern) {
-    if (!pattern.empty() && std::ranges::find(patterns, pattern) == patterns.end())
-      patterns.push_back(std::move(pattern));
+    if (known.insert(pattern).second) patterns.push_back(std::move(pattern));
   };
+  add(secret);
   const std::string_view bare = trimmed(secret);
   add(std::string{bare});
   for (std::size_t at = 0; at < bare.size() && bare.find('\n') != std::string_view::npos;) {
@@ -298,10 +324,7 @@ class Beginnings {
   bool needs_more() const noexcept { return needs_more_; }
 
  private:
-  void add(char byte) {
-    const std::size_t value = static_cast<unsigned char>(byte);
-    if (std::ranges::find(bytes_, value) == bytes_.end()) bytes_.push_back(value);
-  }
+  void add(char byte) noexcept { bytes_.add(static_cast<unsigned char>(byte)); }
 
   // -1: something else stands there, or nothing yet.
   int hex_number(std::size_t place, std::size_t digits) {
@@ -359,8 +382,7 @@ SecretTable::SecretTable(const std::vector<std::string>& secrets) {
     const std::string& text = patterns_[index].text;
     const auto first = static_cast<unsigned char>(text.front());
     by_first_byte_[first].push_back(index);
-    const bool may_be_replaced = text::first_character(text).bytes == 0 && first != replacement_byte;
-    if (may_be_replaced) by_first_byte_[replacement_byte].push_back(index);
+    if (is_replaced(text) && first != replacement_byte) by_first_byte_[replacement_byte].push_back(index);
     expect(text);
   }
 }
@@ -373,17 +395,17 @@ void SecretTable::expect(std::string_view pattern) {
   };
   std::string any;
   for (int byte = 0; byte < 256; ++byte) any += static_cast<char>(byte);
-  const bool is_character = text::first_character(pattern).bytes > 0;
   std::string seconds = any;
   if (pattern.size() > 1) {
     seconds = std::string{pattern[1], '%', '\\'};
     if (pattern[1] == ' ') seconds += '+';
     if (pattern.front() == '\'') seconds += '"';
-    if (text::first_character(pattern.substr(1)).bytes == 0) seconds += static_cast<char>(replacement_byte);
+    if (is_line_blank(pattern[1])) seconds += ' ';
+    if (is_replaced(pattern.substr(1))) seconds += static_cast<char>(replacement_byte);
   }
   allow(static_cast<unsigned char>(pattern.front()), seconds);
   if (pattern.front() == ' ') allow('+', seconds);
-  if (!is_character) allow(replacement_byte, any);
+  if (is_replaced(pattern)) allow(replacement_byte, any);
   allow('%', "0123456789abcdefABCDEF");
   allow('\\', any);
 }

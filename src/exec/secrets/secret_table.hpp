@@ -4,6 +4,7 @@
 // it begins there (libcurl makes that of user:password in a URL). Each of these patterns is found
 //   as it is;                               percent-encoded, also twice, in either case, a blank also as +;
 //   with JSON's escapes, \u00fc too, also as text within text;      as sh quotes it: \" \$ '\'' '"'"';
+//   as messages show it: on one line, with U+FFFD for what is not fit to be shown;
 // in any mixture, and also when its end was cut off and … stands there instead. Other forms (reversed, hexadecimal, compressed) are not found.
 // Bounds: one occurrence has at most 32 times the bytes of its secret. Thread safety: immutable.
 #pragma once
