@@ -65,26 +65,27 @@ torture:
 	tests/flow_runs/kill_map.sh build/release/tests/flow_runs_tests 40 2000
 
 asan:
-	scripts/setup.sh build test
+	scripts/setup.sh build test clang
 	cmake --preset asan
 	cmake --build --preset asan
 	ctest --preset asan -j4
 
 # Only what has threads: the rest is one function of its arguments.
 tsan:
-	scripts/setup.sh build test
+	scripts/setup.sh build test clang
 	cmake --preset tsan
 	cmake --build --preset tsan --target unit_tests engine_tests flow_tests
 	ctest --preset tsan -R 'unit\.rest|engine\.(exec|rest)|flow\.(exec|rest)'
 
+# With the libraries that the tests of `make asan` use.
 fuzz:
-	scripts/setup.sh build fuzz
-	cmake --preset fuzz
-	cmake --build --preset fuzz
-	fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+	scripts/setup.sh build test clang
+	cmake --preset asan
+	cmake --build --preset asan --target fuzzers
+	fuzz/run.sh build/asan $(FUZZ_SECONDS)
 
 clang:
-	scripts/setup.sh build test fuzz
+	scripts/setup.sh build test clang
 	cmake --preset clang
 	cmake --build --preset clang
 

@@ -1,7 +1,8 @@
 // Processes: a durable map of 2,000 × /bin/true, two at a time, beside xargs and GNU parallel, which record nothing.
 //
 // Everybody works in turn, round after round, and the median of the rounds' ratios counts: what else the machine does disturbs all alike.
-// A ratio above 1 means that ours took less time. Also what one more item of a map takes in memory, and what `reprise exec` adds to a command.
+// A ratio above 1 means that ours took less time. Also what one more item of a map takes in memory, what `reprise exec` adds to a command, and
+// how often the processor time of `true` a start of the command takes.
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -86,6 +87,17 @@ void measure_exec(Report& report) {
   report.add("exec_overhead_ms", (median_or_nan(std::move(with)) - median_or_nan(std::move(bare))) * 1e3, "ms");
 }
 
+void measure_startup(Report& report) {
+  constexpr int rounds = 101;
+  std::vector<double> ours;
+  std::vector<double> bare;
+  for (int round = 0; round < rounds; ++round) {
+    ours.push_back(processor_time_of({reprise_program(), "version"}));
+    bare.push_back(processor_time_of({"/bin/true"}));
+  }
+  report.add("startup_vs_true", median_or_nan(std::move(ours)) / median_or_nan(std::move(bare)), "");
+}
+
 }  // namespace
 
 void run_process_suite(Report& report) {
@@ -94,6 +106,7 @@ void run_process_suite(Report& report) {
   if (wanted("memory")) measure_memory(report);  // first: it forks, and wants no threads
   if (wanted("maps")) measure_maps(report);
   if (wanted("exec")) measure_exec(report);
+  if (wanted("startup")) measure_startup(report);
 }
 
 }  // namespace reprise::bench

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,8 +145,14 @@ double call_map_bytes_per_item(std::uint32_t items) {
   });
 }
 
-double run_program(const std::vector<std::string>& argv) {
-  constexpr double failed = std::numeric_limits<double>::quiet_NaN();
+namespace {
+
+struct Spent {
+  double seconds = std::numeric_limits<double>::quiet_NaN();
+  double processor_seconds = std::numeric_limits<double>::quiet_NaN();
+};
+
+Spent spend(const std::vector<std::string>& argv) {
   std::vector<char*> arguments;
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -157,11 +164,20 @@ double run_program(const std::vector<std::string>& argv) {
   pid_t child = 0;
   const int problem = posix_spawnp(&child, arguments.front(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (problem != 0) return failed;
   int status = 0;
-  if (waitpid(child, &status, 0) != child || status != 0) return failed;
-  return seconds_since(start);
+  rusage usage{};
+  if (problem != 0 || wait4(child, &status, 0, &usage) != child || status != 0) return {};
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return {.seconds = seconds_since(start), .processor_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime)};
 }
+
+}  // namespace
+
+double run_program(const std::vector<std::string>& argv) { return spend(argv).seconds; }
+
+double processor_time_of(const std::vector<std::string>& argv) { return spend(argv).processor_seconds; }
 
 std::string reprise_program() {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "reprise").string();

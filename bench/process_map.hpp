@@ -28,6 +28,8 @@ double call_map_bytes_per_item(std::uint32_t items);
 
 // Runs a program with its output thrown away. Returns the seconds it took; NaN when it cannot be run or fails.
 double run_program(const std::vector<std::string>& argv);
+// The same; returns the seconds of processor time that the kernel charged it with.
+double processor_time_of(const std::vector<std::string>& argv);
 
 std::string reprise_program();
 

@@ -9,7 +9,7 @@ if [ $# -lt 2 ]; then
   exit 2
 fi
 if [ ! -d "$1/fuzz" ]; then
-  echo "fuzz/run.sh: there are no fuzzers in $1 (cmake --preset fuzz -B $1, then build it)" >&2
+  echo "fuzz/run.sh: there are no fuzzers in $1 (cmake --preset asan -B $1, then build it)" >&2
   exit 2
 fi
 directory=$(cd "$1/fuzz" && pwd)

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [fuzz] [format] [browser]
+# Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [clang] [format] [browser]
 set -eu
 
-build_packages="g++ make cmake ninja-build pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libboost1.81-dev libboost-json1.81-dev"
+build_packages="g++ make cmake ninja-build mold pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libboost1.81-dev libboost-json1.81-dev"
 test_packages="libgtest-dev librapidcheck-dev libbenchmark-dev mandoc tmux"
-fuzz_packages="clang-19 libclang-rt-19-dev"
+clang_packages="clang-19 libclang-rt-19-dev"
 format_packages="clang-format"
 browser_packages="chromium"
 command -v node >/dev/null 2>&1 || browser_packages="$browser_packages nodejs"  # not beside one that did not come from Debian
@@ -15,10 +15,10 @@ for group in "${@:-build}"; do
   case "$group" in
     build) packages="$packages $build_packages" ;;
     test) packages="$packages $test_packages" ;;
-    fuzz) packages="$packages $fuzz_packages" ;;
+    clang) packages="$packages $clang_packages" ;;
     format) packages="$packages $format_packages" ;;
     browser) packages="$packages $browser_packages" ;;
-    *) echo "setup.sh: unknown group $group (build, test, fuzz, format or browser)" >&2; exit 2 ;;
+    *) echo "setup.sh: unknown group $group (build, test, clang, format or browser)" >&2; exit 2 ;;
   esac
 done
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <regex>
 #include <set>
@@ -46,6 +47,48 @@ const std::vector<std::vector<std::string>> commands{{},
 std::vector<std::string> with(std::vector<std::string> words, std::initializer_list<std::string> more) {
   words.insert(words.end(), more);
   return words;
+}
+
+// ---- what a start loads ----
+
+// Each shared library costs every start of the command; thirty of them were libcurl's.
+TEST(Startup, loads_no_library_for_requests_before_there_is_one) {
+  const Outcome outcome = run({"version"}, {}, {{"LD_TRACE_LOADED_OBJECTS", "1"}});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("libc.so"), std::string::npos) << outcome.out;
+  for (const char* library : {"libcurl", "libssl", "libcrypto", "libsqlite", "libyaml", "libre2", "libfmt", "boost"})
+    EXPECT_EQ(outcome.out.find(library), std::string::npos) << library << "\n" << outcome.out;
+}
+
+class WithoutLibcurl : public testing::Test {
+ protected:
+  const TemporaryDirectory folder;
+  const std::string flow = folder.write("flow.yaml", "steps:\n  - {id: a, run: touch a.txt}\n  - {id: b, needs: [a], http: {url: \"http://127.0.0.1:9/\"}}\n");
+  const std::vector<Setting> settings{{"REPRISE_LIBCURL", folder.path() + "/libcurl.so.4"},
+                                      {"REPRISE_STORE", "sqlite:" + folder.path() + "/store/reprise.db"}};
+};
+
+TEST_F(WithoutLibcurl, validate_warns_at_the_first_request_and_says_what_to_install) {
+  const Outcome outcome = run({"validate", flow}, {}, settings);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("flow.yaml:3:28: warning: HTTP requests need libcurl"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("apt install libcurl4"), std::string::npos) << outcome.err;
+}
+
+TEST_F(WithoutLibcurl, run_refuses_before_anything_has_started) {
+  const Outcome outcome = run({"run", flow}, {}, settings);
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_NE(outcome.err.find("error: HTTP requests need libcurl"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/a.txt"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/store"));
+}
+
+TEST_F(WithoutLibcurl, doctor_finds_it_and_other_flows_do_not_miss_it) {
+  const Outcome outcome = run({"doctor"}, {}, settings);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex{"http +TROUBLE +HTTP requests need libcurl"})) << outcome.out;
+  const std::string commands_only = folder.write("commands.yaml", "steps: [{id: a, run: \"true\"}]\n");
+  EXPECT_EQ(run({"run", commands_only}, {}, settings).exit_code, 0);
 }
 
 // ---- help, version, usage ----

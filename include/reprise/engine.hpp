@@ -35,6 +35,7 @@
 #include <reprise/error.hpp>
 #include <reprise/event.hpp>
 #include <reprise/failure.hpp>
+#include <reprise/flow.hpp>
 #include <reprise/policy.hpp>
 #include <reprise/retry.hpp>
 
@@ -90,53 +91,6 @@ struct HandlerOptions {
   std::uint32_t concurrency = 0;         // attempts at a time; 0 = as many as the engine has threads for
 };
 
-// ---- Flows: steps that need each other ----------------------------------------
-
-enum class OnFailure : std::uint8_t {
-  fail,         // the run fails
-  proceed,      // the steps that need this one run all the same
-  skip,         // they are skipped, and the run can still succeed
-  dead_letter,  // a failed item is kept for later: retry_failed() tries it again; more of them than `tolerate` fail the run
-  revisit,      // go back to the step `revisit` names
-};
-
-struct CircuitBreakerRule {  // the same failure this often in one run stops the step
-  std::uint32_t limit = 3;
-  std::vector<FailureClass> tracked = {FailureClass::deterministic, FailureClass::contract_failure,
-                                       FailureClass::test_failure};
-};
-
-// Exactly one of `handler`, `wait` and `signal` says what the step does.
-struct FlowStep {
-  std::string name = {};
-  std::string handler = {};
-  std::vector<std::string> needs = {};  // it starts when all of these are done
-  std::optional<Duration> wait = {};
-  std::string signal = {};         // waits until engine.signal() brings this; its payload is the step's output
-  std::string for_each = {};       // a step it needs, whose output was made by encode_list(): one item for each element
-  std::uint32_t max_parallel = 0;  // items at a time; 0 = no limit
-  // So many failed items do not fail the step. Unless it is said: none, or with dead_letter any number.
-  std::optional<std::uint32_t> tolerate = {};
-  std::optional<Policy> retry = {};
-  std::optional<Duration> timeout = {};  // of each attempt; for a signal: how long to wait for it
-  OnFailure on_failure = OnFailure::fail;
-  std::string revisit = {};
-  std::uint32_t max_visits = 10;
-  std::optional<CircuitBreakerRule> circuit_breaker = {};
-};
-
-struct Flow {
-  std::string name = {};
-  std::vector<FlowStep> steps = {};
-  std::optional<Policy> retry = {};       // for every step that says nothing
-  std::optional<Duration> deadline = {};  // of the run, from its creation
-  std::uint32_t max_parallel = 0;         // attempts of one run at a time; 0 = no limit
-};
-
-// A list as one payload: what a step returns for `for_each`, and how a reader takes it apart.
-std::string encode_list(std::span<const std::string> elements);
-std::optional<std::vector<std::string>> decode_list(std::string_view list);
-
 // ---- Submitting ----------------------------------------
 
 struct Task {
@@ -149,16 +103,6 @@ struct Task {
   std::uint8_t priority = 5;              // 0 (last) … 9 (first), among what is ready
   std::optional<Policy> retry = {};       // instead of the handler's own; read_policy() reads it from any dialect
   std::optional<Duration> deadline = {};  // of the run, from now
-};
-
-struct RunOutcome {
-  RunStatus status = RunStatus::running;
-  std::string output = {};               // of the task, or of the flow's last step
-  Failure failure = {};                  // when it failed
-  StopReason reason = StopReason::none;  // why it was not tried again
-  std::uint64_t attempts = 0;            // of the work item that decided the outcome
-
-  bool operator==(const RunOutcome&) const = default;
 };
 
 struct RunInfo {

@@ -34,6 +34,17 @@ enum class RunStatus : std::uint8_t { running, paused, succeeded, failed, cancel
 std::string_view name_of(RunStatus status) noexcept;
 constexpr bool is_open(RunStatus status) noexcept { return status <= RunStatus::paused; }
 
+// How a run stands, or ended.
+struct RunOutcome {
+  RunStatus status = RunStatus::running;
+  std::string output = {};               // of the task, or of the flow's last step
+  Failure failure = {};                  // when it failed
+  StopReason reason = StopReason::none;  // why it was not tried again
+  std::uint64_t attempts = 0;            // of the work item that decided the outcome
+
+  bool operator==(const RunOutcome&) const = default;
+};
+
 // The numbers are stored: never change one, never use one again.
 enum class EventType : std::uint8_t {
   submitted = 1,

@@ -126,6 +126,7 @@ Check check_shell() {
 
 Check check_http() {
   const exec::HttpFeatures features = exec::http_features();
+  if (!features.problem.empty()) return {"http", false, features.problem, features.remedy};
   if (features.tls.empty()) {
     return {"http", false, fmt::format("libcurl {} has no TLS: https requests will fail", features.version),
             "install a libcurl with TLS (libcurl4)"};

@@ -1,10 +1,6 @@
 #include "cli/help_text.hpp"
 
-#include <sstream>
-
 #include <fmt/format.h>
-
-#include "cli/command_shape.hpp"
 
 namespace reprise::cli {
 
@@ -20,15 +16,10 @@ std::string HelpText::make_help(const CLI::App* app, std::string name, CLI::AppF
          make_positionals(app) + make_groups(app, mode) + "\n" + make_footer(app);
 }
 
-std::string HelpText::make_group(std::string group, bool is_positional, std::vector<const CLI::Option*> options) const {
-  put_in_order(options);
-  return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
-}
-
 std::string HelpText::make_subcommands(const CLI::App* app, CLI::AppFormatMode) const {
   std::string text;
   std::string group;
-  for (const CLI::App* const command : commands_in_order(*app)) {
+  for (const CLI::App* const command : app->get_subcommands([](const CLI::App*) { return true; })) {
     if (command->get_group() != group) text += fmt::format("\n{}:\n", command->get_group());
     group = command->get_group();
     text += make_subcommand(command);

@@ -1,4 +1,4 @@
-// How --help looks: commands by group before options, and options in the order in which they are needed.
+// How --help looks: commands by group, before arguments and options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,7 +10,6 @@ class HelpText : public CLI::Formatter {
   HelpText();
 
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
-  std::string make_group(std::string group, bool is_positional, std::vector<const CLI::Option*> options) const override;
   std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override;
   std::string make_subcommand(const CLI::App* command) const override;
 };

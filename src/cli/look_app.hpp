@@ -1,15 +1,12 @@
 // The commands that only look, as part of the command line.
 #pragma once
 
-#include <functional>
-
-#include <CLI/CLI.hpp>
-
+#include "cli/command_shape.hpp"
 #include "cli/look_commands.hpp"
 
 namespace reprise::cli {
 
-// Everything these commands need, alive as long as the parser refers to it.
+// Everything these commands need, alive as long as the tree refers to it.
 struct LookOptions {
   RunsOptions runs;
   ShowOptions show;
@@ -22,7 +19,7 @@ struct LookOptions {
   DoctorOptions doctor;
 };
 
-// Adds runs, show, events, logs, why, replay, dead-letters list|show and doctor. When one is given, `chosen` is what it does.
-void add_look_commands(CLI::App& app, LookOptions& options, std::function<int()>& chosen);
+// Adds runs, show, events, logs, why, replay, dead-letters list|show and doctor.
+void add_look_commands(CommandShape& root, LookOptions& options);
 
 }  // namespace reprise::cli

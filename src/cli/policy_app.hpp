@@ -1,15 +1,12 @@
 // The commands for policies and failures, as part of the command line.
 #pragma once
 
-#include <functional>
-
-#include <CLI/CLI.hpp>
-
+#include "cli/command_shape.hpp"
 #include "cli/commands.hpp"
 
 namespace reprise::cli {
 
-// Everything these commands need, alive as long as the parser refers to it.
+// Everything these commands need, alive as long as the tree refers to it.
 struct PolicyAppOptions {
   PolicyCheckOptions check;
   PolicyShowOptions show;
@@ -18,7 +15,7 @@ struct PolicyAppOptions {
   ClassifyOptions classify;
 };
 
-// Adds policy check|show|schedule|decide and classify. When one is given, `chosen` is what it does.
-void add_policy_commands(CLI::App& app, PolicyAppOptions& options, std::function<int()>& chosen);
+// Adds policy check|show|schedule|decide and classify.
+void add_policy_commands(CommandShape& root, PolicyAppOptions& options);
 
 }  // namespace reprise::cli

@@ -11,7 +11,7 @@
 namespace reprise::cli {
 namespace {
 
-void add_watching(CLI::App& command, WatchOptions& options) {
+void add_watching(CommandShape& command, WatchOptions& options) {
   add_store(command, options.store);
   add_choice(command, "--progress", options.progress,
              Choices<ProgressMode>{{"auto", ProgressMode::automatic},
@@ -25,120 +25,140 @@ void add_watching(CLI::App& command, WatchOptions& options) {
              "at the end, what went wrong as annotations of a workflow");
 }
 
-void add_run_flow(CLI::App& app, RunFlowOptions& options, std::function<int()>& chosen) {
-  CLI::App* command = app.add_subcommand("run", "Runs a flow to its end");
-  add_watching(*command, options.watch);
-  command->add_option("FILE", options.file, "a flow document; - reads standard input")->required()->option_text(" ");
-  command->add_option("--input", options.input, "parameters as one JSON object, or @file")->option_text("JSON|@FILE");
-  command->add_option("--set", options.set, "one parameter; may be given again")
-      ->option_text("KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--id", options.id, "the same key later finds the same run")->option_text("KEY");
-  command->add_flag("--dry-run", options.dry_run, "shows the plan and starts nothing");
-  command->footer(
-      "Ctrl-C stops it and loses nothing; it prints the command to go on with. Twice: kills what runs.\n\n"
-      "  reprise run nightly.yaml --set date=2026-11-15\n"
-      "  reprise run nightly.yaml --dry-run");
-  command->callback([&] { chosen = [&options] { return run_flow(options); }; });
+CommandShape run_command(RunFlowOptions& options) {
+  CommandShape command = command_named("run", "Runs a flow to its end");
+  add_watching(command, options.watch);
+  add_argument(command, "FILE", options.file, "a flow document; - reads standard input");
+  add_option(command, "--input", options.input, "JSON|@FILE", "parameters as one JSON object, or @file");
+  add_option(command, "--set", options.set, "KEY=VALUE", "one parameter; may be given again");
+  add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_flag(command, "--dry-run", options.dry_run, "shows the plan and starts nothing");
+  set_footer(command,
+             "Ctrl-C stops it and loses nothing; it prints the command to go on with. Twice: kills what runs.\n\n"
+             "  reprise run nightly.yaml --set date=2026-11-15\n"
+             "  reprise run nightly.yaml --dry-run");
+  command.run = [&options] { return run_flow(options); };
+  return command;
 }
 
-void add_exec(CLI::App& app, ExecOptions& options, std::function<int()>& chosen) {
-  CLI::App* command = app.add_subcommand("exec", "Runs one command, retried and durable");
+CommandShape exec_shape(ExecOptions& options) {
+  CommandShape command = command_named("exec", "Runs one command, retried and durable");
   options.watch.only_trouble = true;
-  add_watching(*command, options.watch);
-  command->add_option("--retry", options.retry, "none, standard (default), aggressive or patient")->option_text("NAME");
-  command->add_option("--max-attempts", options.max_attempts, "attempts in all, or unlimited")->option_text("N");
-  command->add_option("--backoff", options.backoff, "kind, first wait and longest: exponential:1s..30s")
-      ->option_text("SPEC");
-  command->add_option("--jitter", options.jitter, "none, full, equal or a ratio such as 25%")->option_text("KIND");
-  command->add_option("--timeout", options.timeout, "of each attempt")->option_text("TIME");
-  command->add_option("--max-elapsed", options.max_elapsed, "of all attempts and waits; what runs then is stopped")
-      ->option_text("TIME");
-  command->add_option("--only-on", options.only_on, "retry only these failures: transient,exit:75")
-      ->delimiter(',')
-      ->option_text("LIST");
-  command->add_option("--never-on", options.never_on, "never retry these")->delimiter(',')->option_text("LIST");
-  command->add_option("--id", options.id, "the same key later finds the same run")->option_text("KEY");
-  command->add_option("CMD", options.command, "the command and its arguments")->required()->option_text("ARG...");
-  command->positionals_at_end();
-  command->prefix_command(false);
-  command->footer(
+  add_watching(command, options.watch);
+  add_option(command, "--retry", options.retry, "NAME", "none, standard (default), aggressive or patient");
+  add_option(command, "--max-attempts", options.max_attempts, "N", "attempts in all, or unlimited");
+  add_option(command, "--backoff", options.backoff, "SPEC", "kind, first wait and longest: exponential:1s..30s");
+  add_option(command, "--jitter", options.jitter, "KIND", "none, full, equal or a ratio such as 25%");
+  add_option(command, "--timeout", options.timeout, "TIME", "of each attempt");
+  add_option(command, "--max-elapsed", options.max_elapsed, "TIME",
+             "of all attempts and waits; what runs then is stopped");
+  add_option(command, "--only-on", options.only_on, "LIST", "retry only these failures: transient,exit:75").is_list =
+      true;
+  add_option(command, "--never-on", options.never_on, "LIST", "never retry these").is_list = true;
+  add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_arguments(command, "CMD", options.command, "ARG...", "the command and its arguments");
+  command.ends_with_arguments = true;
+  set_footer(
+      command,
       "Only the successful attempt's output reaches standard output. Standard input, unless it is a terminal, is read "
       "to its end first and\n"
       "replayed to each attempt (write </dev/null when the command needs none and nobody closes it).\n\n"
       "Exit code: the command's own; 124 timed out, 125 bad usage, 126 not executable, 127 not found.\n\n"
       "  reprise exec --retry aggressive --timeout 30s -- curl -fsS -o data.json https://example.org/\n"
       "  reprise exec --max-attempts 5 --backoff exponential:1s..30s -- ./upload.sh");
-  command->callback([&] { chosen = [&options] { return exec_command(options); }; });
+  command.run = [&options] { return exec_command(options); };
+  return command;
 }
 
-void add_resume(CLI::App& parent, const char* name, const char* help, ResumeOptions& options, bool has_choice,
-                int (*action)(const ResumeOptions&), std::function<int()>& chosen) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  add_watching(*command, options.watch);
-  add_run_name(*command, options.run);
-  if (has_choice) {
-    command->add_option("--step", options.step, "only this step")->option_text("STEP");
-    command->add_option("--item", options.item, "only this item of it (0 is the first)")->option_text("N");
+enum class Extent : bool { run, may_be_part };  // --step and --item
+
+// `parent`: the words above the command, for its example: "dead-letters ".
+CommandShape resume_command(const std::string& parent, const std::string& name, const char* help,
+                            ResumeOptions& options, Extent extent, int (*action)(const ResumeOptions&)) {
+  CommandShape command = command_named(name, help);
+  add_watching(command, options.watch);
+  add_run_name(command, options.run);
+  if (extent == Extent::may_be_part) {
+    add_option(command, "--step", options.step, "STEP", "only this step");
+    add_number(command, "--item", options.item, {0, UINT32_MAX}, "only this item of it (0 is the first)");
   }
-  command->footer(
-      fmt::format("  reprise {}{} @last", parent.get_parent() == nullptr ? "" : parent.get_name() + " ", name));
-  command->callback([&options, action, &chosen] { chosen = [&options, action] { return action(options); }; });
+  set_footer(command, fmt::format("  reprise {}{} @last", parent, name));
+  command.run = [&options, action] { return action(options); };
+  return command;
 }
 
-CLI::App& add_operation(CLI::App& parent, const char* name, const char* help, OperateOptions& options,
-                        int (*action)(const OperateOptions&), std::function<int()>& chosen) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  add_run_name(*command, options.run);
-  add_store(*command, options.store, StoreKind::file);
-  command->footer(
-      fmt::format("  reprise {}{} @last", parent.get_parent() == nullptr ? "" : parent.get_name() + " ", name));
-  command->callback([&options, action, &chosen] { chosen = [&options, action] { return action(options); }; });
-  return *command;
+CommandShape operation(const std::string& name, const char* help, OperateOptions& options,
+                       int (*action)(const OperateOptions&)) {
+  CommandShape command = command_named(name, help);
+  add_run_name(command, options.run);
+  add_store(command, options.store, StoreKind::file);
+  set_footer(command, fmt::format("  reprise {} @last", name));
+  command.run = [&options, action] { return action(options); };
+  return command;
 }
 
-void add_validate(CLI::App& app, ValidateOptions& options, std::function<int()>& chosen) {
-  CLI::App* command = app.add_subcommand("validate", "Are these flow documents valid, and what do they mean?");
-  command->add_option("FILE", options.files, "flow documents; - reads standard input")->required()->option_text("...");
-  add_format(*command, options.json, "json: one line for each file (default: text)");
-  command->footer("Exit code 0: all valid. 3: at least one is not.\n\n  reprise validate flows/*.yaml");
-  command->callback([&] { chosen = [&options] { return validate(options); }; });
+CommandShape cancel_command(OperateOptions& options) {
+  CommandShape command = operation("cancel", "Stops a run; it can be resumed", options, cancel);
+  add_option(command, "--why", options.text, "TEXT", "a reason, for whoever reads the history");
+  return command;
+}
+
+CommandShape signal_command(OperateOptions& options) {
+  CommandShape command =
+      operation("signal", "Brings a run the signal or approval that a step waits for", options, signal_run);
+  add_argument(command, "NAME", options.text, "as the step's `signal:` has it");
+  add_argument(command, "DATA", options.payload, "what the step's output will be: JSON or text", Presence::optional);
+  set_footer(command, "  reprise signal @last approval '{\"by\": \"ada\"}'");
+  return command;
+}
+
+CommandShape drop_command(OperateOptions& options) {
+  CommandShape command = operation("drop", "Lets one go", options, dead_letters_drop);
+  add_place(command, options.text, Presence::required);
+  set_footer(command, "  reprise dead-letters drop @last 'fetch[57]'");
+  return command;
+}
+
+CommandShape validate_command(ValidateOptions& options) {
+  CommandShape command = command_named("validate", "Are these flow documents valid, and what do they mean?");
+  add_arguments(command, "FILE", options.files, "...", "flow documents; - reads standard input");
+  add_format(command, options.json, "json: one line for each file (default: text)");
+  set_footer(command, "Exit code 0: all valid. 3: at least one is not.\n\n  reprise validate flows/*.yaml");
+  command.run = [&options] { return validate(options); };
+  return command;
 }
 
 }  // namespace
 
-void add_run_commands(CLI::App& app, RunAppOptions& options, const LookOptions& look, std::function<int()>& chosen) {
-  add_run_flow(app, options.run, chosen);
-  add_exec(app, options.exec, chosen);
-  add_resume(app, "resume", "Goes on with a run that was interrupted, paused or cancelled", options.resume, false,
-             resume, chosen);
-  add_resume(app, "retry", "Tries again what has failed in a run", options.retry, true, retry, chosen);
-  app.get_subcommand("retry")->footer(
-      "  reprise retry @last --step fetch --item 57\n"
-      "  reprise retry @last-failed");
-  CLI::App& canceled = add_operation(app, "cancel", "Stops a run; it can be resumed", options.cancel, cancel, chosen);
-  canceled.add_option("--why", options.cancel.text, "a reason, for whoever reads the history")->option_text("TEXT");
-  add_operation(app, "pause", "Lets what runs end, and starts nothing new until it is resumed", options.pause, pause,
-                chosen);
-  CLI::App& signaled = add_operation(app, "signal", "Brings a run the signal or approval that a step waits for",
-                                     options.signal, signal_run, chosen);
-  signaled.add_option("NAME", options.signal.text, "as the step's `signal:` has it")->required()->option_text(" ");
-  signaled.add_option("DATA", options.signal.payload, "what the step's output will be: JSON or text")->option_text(" ");
-  signaled.footer("  reprise signal @last approval '{\"by\": \"ada\"}'");
-  add_operation(app, "wait", "Waits until a run has ended; gives its exit code", options.wait, wait_for, chosen);
-  add_operation(app, "rm", "Forgets a run that has ended, and its logs", options.remove, remove_run, chosen);
-  CLI::App& dead_letters = *app.get_subcommand("dead-letters");
-  add_resume(dead_letters, "retry", "Tries them again", options.retry_letter, true, retry, chosen);
-  CLI::App& dropped =
-      add_operation(dead_letters, "drop", "Lets one go", options.drop_letter, dead_letters_drop, chosen);
-  add_place(dropped, options.drop_letter.text, Presence::required);
-  dropped.footer("  reprise dead-letters drop @last 'fetch[57]'");
-  add_validate(app, options.validate, chosen);
-  CLI::App* const story = app.get_subcommand("replay");
-  story->add_flag("--validate", options.validate_replay, "runs it again, in memory, and reports every difference");
-  story->callback([&options, &look, &chosen] {
-    chosen = [&options, &look] { return options.validate_replay ? validate_replay(look.replay) : replay(look.replay); };
-  });
+void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOptions& look) {
+  std::vector<CommandShape>& commands = root.commands;
+  commands.push_back(run_command(options.run));
+  commands.push_back(exec_shape(options.exec));
+  commands.push_back(resume_command("", "resume", "Goes on with a run that was interrupted, paused or cancelled",
+                                    options.resume, Extent::run, resume));
+  CommandShape again =
+      resume_command("", "retry", "Tries again what has failed in a run", options.retry, Extent::may_be_part, retry);
+  set_footer(again,
+             "  reprise retry @last --step fetch --item 57\n"
+             "  reprise retry @last-failed");
+  commands.push_back(std::move(again));
+  commands.push_back(cancel_command(options.cancel));
+  commands.push_back(
+      operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options.pause, pause));
+  commands.push_back(signal_command(options.signal));
+  commands.push_back(operation("wait", "Waits until a run has ended; gives its exit code", options.wait, wait_for));
+  commands.push_back(operation("rm", "Forgets a run that has ended, and its logs", options.remove, remove_run));
+  commands.push_back(validate_command(options.validate));
+
+  CommandShape& letters = root.command("dead-letters");
+  letters.commands.push_back(resume_command("dead-letters ", "retry", "Tries them again", options.retry_letter,
+                                            Extent::may_be_part, retry));
+  letters.commands.push_back(drop_command(options.drop_letter));
+  CommandShape& story = root.command("replay");
+  add_flag(story, "--validate", options.validate_replay, "runs it again, in memory, and reports every difference");
+  story.run = [&options, &look] {
+    return options.validate_replay ? validate_replay(look.replay) : replay(look.replay);
+  };
 }
 
 }  // namespace reprise::cli

@@ -1,16 +1,13 @@
 // The commands that run work or change what becomes of it, as part of the command line.
 #pragma once
 
-#include <functional>
-
-#include <CLI/CLI.hpp>
-
+#include "cli/command_shape.hpp"
 #include "cli/look_app.hpp"
 #include "cli/run_commands.hpp"
 
 namespace reprise::cli {
 
-// Everything these commands need, alive as long as the parser refers to it.
+// Everything these commands need, alive as long as the tree refers to it.
 struct RunAppOptions {
   RunFlowOptions run;
   ExecOptions exec;
@@ -29,6 +26,6 @@ struct RunAppOptions {
 
 // Adds run, exec, resume, retry, cancel, pause, signal, wait, rm and validate; and to the commands that look, which are there already, what
 // they can do besides: replay --validate, dead-letters retry and drop.
-void add_run_commands(CLI::App& app, RunAppOptions& options, const LookOptions& look, std::function<int()>& chosen);
+void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOptions& look);
 
 }  // namespace reprise::cli

@@ -12,6 +12,7 @@
 #include "cli/io.hpp"
 #include "cli/run_commands.hpp"
 #include "cli/store_option.hpp"
+#include "cli/this_machine.hpp"
 #include "cli/watching.hpp"
 #include "exec/document/program.hpp"
 #include "exec/secrets/mask.hpp"
@@ -97,6 +98,10 @@ int run_flow(const RunFlowOptions& options) {
     return exit_done;
   }
   if (const int refused = refuse_calls(flow, file->name); refused != exit_done) return refused;
+  if (const auto missing = missing_here(flow, file->name, Severity::error); !missing.empty()) {
+    print_error(render(missing));
+    return exit_invalid;
+  }
   exec::RunInput input;
   input.file = file->name;
   input.text = file->text;

@@ -1,15 +1,12 @@
 // reprise validate: is a flow document valid, what dialect is it, and what does each step's policy mean?
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <iterator>
-
 #include <reprise/dialect.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/flow_words.hpp"
 #include "cli/io.hpp"
 #include "cli/run_commands.hpp"
+#include "cli/this_machine.hpp"
 #include "exec/document/program.hpp"
 #include "flow/reader.hpp"
 #include "text/value.hpp"
@@ -42,7 +39,11 @@ int validate_one(const std::string& path, bool json) {
   const auto file = read_input(path);
   if (!file) return file.error();
   auto read = flow::read_flow(file->text, file->name);
-  if (read) std::ranges::move(exec::warnings_about_secrets(read->flow, file->name), std::back_inserter(read->warnings));
+  if (read) {
+    for (const auto& found : {missing_here(read->flow, file->name, Severity::warning),
+                              exec::warnings_about_secrets(read->flow, file->name)})
+      read->warnings.insert(read->warnings.end(), found.begin(), found.end());
+  }
   if (json) {
     print_result(file->name, read.has_value(), read ? read->warnings : read.error());
     return read ? exit_done : exit_invalid;

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include <reprise/engine.hpp>
 #include <reprise/error.hpp>
+#include <reprise/flow.hpp>
 #include <reprise/policy.hpp>
 
 #include "event/record.hpp"

@@ -15,7 +15,8 @@
 
 #include <reprise/classify.hpp>
 #include <reprise/dialect.hpp>
-#include <reprise/engine.hpp>
+#include <reprise/event.hpp>
+#include <reprise/flow.hpp>
 #include <reprise/policy.hpp>
 
 #include "flow/expression.hpp"
@@ -172,7 +173,7 @@ struct Flow {
   std::vector<std::string> goals;  // empty = all steps
   std::uint32_t max_parallel = 0;  // 0 = the default
   std::optional<Duration> deadline;
-  bool has_async = false;           // some step waits for a webhook
+  std::optional<SourcePlace> first_request;  // none = no command of it is an HTTP request
   std::shared_ptr<TypeTree> types;  // error types the document adds; may be nullptr
 };
 

@@ -111,7 +111,7 @@ std::optional<HttpCall> read_http(const Field& field, Reading& reading) {
   if (const auto expect = fields.find("expect")) read_expect(*expect, call, reading);
   if (const auto async = fields.find("async"))
     call.is_async = text::read_boolean(*async, reading.report).value_or(false);
-  if (call.is_async) reading.flow.has_async = true;
+  if (!reading.flow.first_request) reading.flow.first_request = place_of(*field.node);
   fields.finish({{"json", write_body},
                  {"data", write_body},
                  {"payload", write_body},

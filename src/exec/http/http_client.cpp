@@ -1,16 +1,15 @@
 #include "exec/http/http_client.hpp"
 
-#include <curl/curl.h>
 #include <pthread.h>
 
 #include <atomic>
 #include <csignal>
 #include <mutex>
 #include <new>
-#include <stdexcept>
 #include <thread>
 #include <unordered_map>
 
+#include "exec/http/curl_library.hpp"
 #include "exec/http/http_target.hpp"
 #include "exec/http/http_transfer.hpp"
 
@@ -21,16 +20,13 @@ constexpr int longest_poll_ms = 60'000;     // libcurl wakes earlier for its own
 constexpr long idle_connections_max = 256;  // kept open for the next request
 
 struct MultiDeleter {
-  void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
+  void operator()(CURLM* multi) const noexcept { curl().multi_cleanup(multi); }
 };
 
 CURLM* new_multi() {
-  static const CURLcode initialized = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (initialized != CURLE_OK)
-    throw std::runtime_error{std::string{"libcurl cannot start: "} + curl_easy_strerror(initialized)};
-  CURLM* multi = curl_multi_init();
+  CURLM* multi = curl().multi_init();
   if (multi == nullptr) throw std::bad_alloc{};
-  curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, idle_connections_max);
+  curl().multi_setopt(multi, CURLMOPT_MAXCONNECTS, idle_connections_max);
   return multi;
 }
 
@@ -51,9 +47,9 @@ class HttpClient::State {
 
   ~State() {
     stopping_.store(true);
-    curl_multi_wakeup(multi_.get());
+    curl().multi_wakeup(multi_.get());
     thread_.join();
-    for (const auto& [ticket, transfer] : transfers_) curl_multi_remove_handle(multi_.get(), transfer->handle());
+    for (const auto& [ticket, transfer] : transfers_) curl().multi_remove_handle(multi_.get(), transfer->handle());
   }
 
   Ticket start(HttpRequest request, Done done) {
@@ -77,7 +73,7 @@ class HttpClient::State {
       const std::scoped_lock lock{mutex_};
       orders_.push_back(std::move(order));
     }
-    curl_multi_wakeup(multi_.get());
+    curl().multi_wakeup(multi_.get());
   }
 
   void run() {
@@ -85,9 +81,9 @@ class HttpClient::State {
     while (!stopping_.load()) {
       follow_orders();
       int running = 0;
-      CURLMcode code = curl_multi_perform(multi_.get(), &running);
+      CURLMcode code = curl().multi_perform(multi_.get(), &running);
       conclude_ended();
-      if (code == CURLM_OK) code = curl_multi_poll(multi_.get(), nullptr, 0, longest_poll_ms, nullptr);
+      if (code == CURLM_OK) code = curl().multi_poll(multi_.get(), nullptr, 0, longest_poll_ms, nullptr);
       if (code != CURLM_OK) give_up_all();  // out of memory or descriptors: nobody would ever be told otherwise
     }
   }
@@ -119,7 +115,7 @@ class HttpClient::State {
     HttpTransfer& begun = *transfer;
     transfers_.emplace(order.ticket, std::move(transfer));
     CURLcode code = begun.prepared();
-    if (code == CURLE_OK && curl_multi_add_handle(multi_.get(), begun.handle()) != CURLM_OK) code = CURLE_FAILED_INIT;
+    if (code == CURLE_OK && curl().multi_add_handle(multi_.get(), begun.handle()) != CURLM_OK) code = CURLE_FAILED_INIT;
     if (code != CURLE_OK) end(begun, begun.conclude(code));
   }
 
@@ -131,7 +127,7 @@ class HttpClient::State {
 
   void conclude_ended() {
     int waiting = 0;
-    while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &waiting)) {
+    while (const CURLMsg* message = curl().multi_info_read(multi_.get(), &waiting)) {
       if (message->msg != CURLMSG_DONE) continue;
       HttpTransfer& transfer = HttpTransfer::of(message->easy_handle);
       end(transfer, transfer.conclude(message->data.result));  // the message is gone after this
@@ -146,7 +142,7 @@ class HttpClient::State {
   }
 
   void end(HttpTransfer& transfer, HttpEnd&& how) {
-    curl_multi_remove_handle(multi_.get(), transfer.handle());
+    curl().multi_remove_handle(multi_.get(), transfer.handle());
     const auto node = transfers_.extract(transfer.ticket());
     tell(node.mapped()->done(), std::move(how));
   }
@@ -164,13 +160,17 @@ class HttpClient::State {
   std::thread thread_;
 };
 
-HttpClient::HttpClient() : state_{std::make_unique<State>()} {}
+HttpClient::HttpClient() : state_{curl_problem().empty() ? std::make_unique<State>() : nullptr} {}
 HttpClient::~HttpClient() = default;
 
 HttpClient::Ticket HttpClient::start(HttpRequest request, Done done) {
-  return state_->start(std::move(request), std::move(done));
+  if (state_ != nullptr) return state_->start(std::move(request), std::move(done));
+  if (done) done({.problem = HttpProblem::bad_request, .message = curl_problem() + ": " + curl_remedy});
+  return 0;
 }
 
-void HttpClient::cancel(Ticket ticket) { state_->cancel(ticket); }
+void HttpClient::cancel(Ticket ticket) {
+  if (state_ != nullptr) state_->cancel(ticket);
+}
 
 }  // namespace reprise::exec

@@ -6,6 +6,7 @@
 // An answer with any status is an answer; what is none is told apart: name, connection, TLS, time, an answer that is cut off, not HTTP, or
 // too large. Redirects are not followed: a 3xx is an answer. Only http and https. What is not idempotent (POST, PATCH) goes out once, even when
 // a connection that was kept open turns out to be dead.
+// libcurl is loaded when the first client is made. Where there is none, start() answers at once with bad_request and what to install.
 // Thread safety: start() and cancel() from any thread; callbacks come from the client's thread, must return quickly, and may call both.
 // Bounds: body_max bytes of an answer, 64 KiB of headers; the rest of a too large answer is not read.
 #pragma once

@@ -1,11 +1,12 @@
 #include "exec/http/http_features.hpp"
 
-#include <curl/curl.h>
+#include "exec/http/curl_library.hpp"
 
 namespace reprise::exec {
 
 HttpFeatures http_features() {
-  const curl_version_info_data* const info = curl_version_info(CURLVERSION_NOW);
+  if (!curl_problem().empty()) return {.problem = curl_problem(), .remedy = curl_remedy};
+  const curl_version_info_data* const info = curl().version_info(CURLVERSION_NOW);
   const auto has = [&](int feature) { return (info->features & feature) != 0; };
   return {.version = info->version != nullptr ? info->version : "",
           .tls = has(CURL_VERSION_SSL) && info->ssl_version != nullptr ? info->ssl_version : "",

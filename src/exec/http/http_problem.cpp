@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "exec/http/curl_library.hpp"
 #include "text/duration.hpp"
 
 namespace reprise::exec {
@@ -128,7 +129,7 @@ HttpDiagnosis diagnose(const HttpFacts& facts) {
     case CURLE_HTTP2:
       return garbage(facts);
     default:
-      return {HttpProblem::other, "the request to " + place + " failed: " + curl_easy_strerror(facts.code)};
+      return {HttpProblem::other, "the request to " + place + " failed: " + curl().easy_strerror(facts.code)};
   }
 }
 

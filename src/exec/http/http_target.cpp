@@ -1,11 +1,11 @@
 #include "exec/http/http_target.hpp"
 
-#include <curl/curl.h>
 
 #include <algorithm>
 #include <array>
 #include <memory>
 
+#include "exec/http/curl_library.hpp"
 #include "text/ascii.hpp"
 
 namespace reprise::exec {
@@ -16,14 +16,14 @@ constexpr std::size_t method_characters_max = 32;
 constexpr std::size_t header_bytes_max = 64U << 10U;  // of all of them
 
 struct UrlDeleter {
-  void operator()(CURLU* url) const noexcept { curl_url_cleanup(url); }
+  void operator()(CURLU* url) const noexcept { curl().url_cleanup(url); }
 };
 
 std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
   char* text = nullptr;
-  if (curl_url_get(url, part, &text, flags) != CURLUE_OK) return {};
+  if (curl().url_get(url, part, &text, flags) != CURLUE_OK) return {};
   std::string copy{text};
-  curl_free(text);
+  curl().free(text);
   return copy;
 }
 
@@ -76,10 +76,10 @@ std::expected<HttpTarget, std::string> target_of(const std::string& url) {
   if (url.size() > url_characters_max)
     return refused("is longer than " + std::to_string(url_characters_max) + " characters");
   if (url.find('\0') != std::string::npos) return refused("has a control character in it");
-  const std::unique_ptr<CURLU, UrlDeleter> parsed{curl_url()};
-  if (const CURLUcode code = curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), CURLU_NON_SUPPORT_SCHEME);
+  const std::unique_ptr<CURLU, UrlDeleter> parsed{curl().url()};
+  if (const CURLUcode code = curl().url_set(parsed.get(), CURLUPART_URL, url.c_str(), CURLU_NON_SUPPORT_SCHEME);
       code != CURLUE_OK)
-    return refused(std::string{"cannot be read ("} + curl_url_strerror(code) + ")");
+    return refused(std::string{"cannot be read ("} + curl().url_strerror(code) + ")");
   const std::string scheme = part_of(parsed.get(), CURLUPART_SCHEME);
   if (scheme != "http" && scheme != "https") return refused("has the scheme " + scheme);
   // libcurl would take http:/host and http:///host for what was meant; a path without a host is more likely.

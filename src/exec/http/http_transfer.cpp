@@ -42,20 +42,20 @@ HttpTransfer::HttpTransfer(HttpClient::Ticket ticket, HttpRequest request, HttpT
       request_{std::move(request)},
       target_{std::move(target)},
       done_{std::move(done)},
-      handle_{curl_easy_init()} {
+      handle_{curl().easy_init()} {
   if (handle_ == nullptr) throw std::bad_alloc{};
   prepare();
 }
 
 HttpTransfer& HttpTransfer::of(CURL* handle) {
   char* self = nullptr;
-  curl_easy_getinfo(handle, CURLINFO_PRIVATE, &self);
+  curl().easy_getinfo(handle, CURLINFO_PRIVATE, &self);
   return *reinterpret_cast<HttpTransfer*>(self);
 }
 
 template <class Value>
 void HttpTransfer::set(CURLoption option, Value value) {
-  const CURLcode code = curl_easy_setopt(handle(), option, value);
+  const CURLcode code = curl().easy_setopt(handle(), option, value);
   if (prepared_ == CURLE_OK) prepared_ = code;
 }
 
@@ -106,7 +106,7 @@ void HttpTransfer::prepare_headers() {
 }
 
 void HttpTransfer::add_header(const std::string& line) {
-  curl_slist* longer = curl_slist_append(header_lines_.get(), line.c_str());
+  curl_slist* longer = curl().slist_append(header_lines_.get(), line.c_str());
   if (longer == nullptr) throw std::bad_alloc{};
   if (header_lines_ == nullptr) header_lines_.reset(longer);  // appending leaves the head where it is
 }
@@ -144,7 +144,7 @@ bool HttpTransfer::take_header(std::string_view line) {
   if (line.starts_with("HTTP/")) {     // the answer, after any number of "100 Continue" before it
     end_.headers.clear();
     long status = 0;
-    curl_easy_getinfo(handle(), CURLINFO_RESPONSE_CODE, &status);
+    curl().easy_getinfo(handle(), CURLINFO_RESPONSE_CODE, &status);
     end_.status = static_cast<int>(status);
     return true;
   }
@@ -175,13 +175,13 @@ bool HttpTransfer::take_body(std::string_view bytes) {
 
 curl_off_t HttpTransfer::number(CURLINFO info) const {
   curl_off_t value = 0;
-  curl_easy_getinfo(handle(), info, &value);
+  curl().easy_getinfo(handle(), info, &value);
   return value;
 }
 
 HttpFacts HttpTransfer::facts_about(CURLcode code) const {
   long system_error = 0;
-  curl_easy_getinfo(handle(), CURLINFO_OS_ERRNO, &system_error);
+  curl().easy_getinfo(handle(), CURLINFO_OS_ERRNO, &system_error);
   const curl_off_t announced = number(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T);
   HttpFacts facts{.code = code, .place = target_.place};
   facts.detail = detail_.data();

@@ -3,11 +3,10 @@
 // Thread safety: none; a transfer lives on its client's thread.
 #pragma once
 
-#include <curl/curl.h>
-
 #include <array>
 #include <memory>
 
+#include "exec/http/curl_library.hpp"
 #include "exec/http/http_client.hpp"
 #include "exec/http/http_problem.hpp"
 #include "exec/http/http_target.hpp"
@@ -32,10 +31,10 @@ class HttpTransfer {
 
  private:
   struct HandleDeleter {
-    void operator()(CURL* handle) const noexcept { curl_easy_cleanup(handle); }
+    void operator()(CURL* handle) const noexcept { curl().easy_cleanup(handle); }
   };
   struct ListDeleter {
-    void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+    void operator()(curl_slist* list) const noexcept { curl().slist_free_all(list); }
   };
 
   template <class Value>
