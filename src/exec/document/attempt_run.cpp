@@ -203,6 +203,8 @@ void AttemptRun::start_sub_flow() {
   input.file = path_in(program.input.directory, *file);
   input.directory = input.file.substr(0, input.file.rfind('/'));
   input.depth = program.input.depth + 1;
+  input.secrets = program.secret_sources;
+  input.secret_values = program.secret_values;
   boost::json::object params;
   for (const auto& [name, value] : step_.flow.params) {
     auto made = evaluate(value, *scope_);

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include "base/private_file.hpp"
-#include "exec/process/mask.hpp"
 #include "exec/process/output_file.hpp"
+#include "exec/secrets/mask.hpp"
 #include "exec/time_limit.hpp"
 
 namespace reprise::exec {
@@ -176,7 +174,7 @@ void CommandRun::start_process() {
         base::make_folder_of(spec.private_folder, base::name_below(spec.private_folder, spec.progress_file)));
   }
   spec.grace = services_.settings.grace;
-  spec.secrets = program.secret_values;
+  spec.secrets = program.secret_table;
   if (setting_.whole_output) spec.stdout_max = whole_output_max;
   process_ = services_.processes.start(std::move(spec), [self = shared_from_this()](ProcessEnd&& end) {
     Conductor& conductor = self->services_.conductor;
@@ -247,7 +245,7 @@ void CommandRun::start_request() {
     try {
       const Webhooks::Place place = services_.webhooks.expect([self = shared_from_this()](std::string body) {
         self->services_.conductor.post([self, body = std::move(body)]() mutable {
-          self->report_ = std::move(body);
+          self->report_ = self->without_secrets(std::move(body));
           if (self->is_accepted_) self->finish(self->judge().webhook(*self->report_));
         });
       });
@@ -261,8 +259,8 @@ void CommandRun::start_request() {
   HttpRequest copy{.method = made->method, .url = made->url};
   request_ = services_.http().start(*std::move(made), [self = shared_from_this(), copy](HttpEnd&& end) {
     self->services_.conductor.post([self, copy, end = std::move(end)]() mutable {
-      end.body = self->without_secrets(end.body);
-      end.message = self->without_secrets(end.message);
+      end.body = self->without_secrets(std::move(end.body));
+      end.message = self->without_secrets(std::move(end.message));
       self->write_log(copy, end);
       const flow::HttpCall& call = self->command_.http;
       Judged result = self->judge().http(call, std::move(end), wall_clock_now());
@@ -323,14 +321,8 @@ void CommandRun::write_log(const HttpRequest& request, const HttpEnd& end) const
   log.write(without_secrets(head) + "\n" + end.body.substr(0, body_max) + "\n");
 }
 
-std::string CommandRun::without_secrets(std::string_view text) const {
-  const auto& secrets = scope_->facts().program->secret_values;
-  if (secrets == nullptr) return std::string{text};
-  Masker masker{std::make_shared<const SecretTable>(*secrets)};
-  std::string masked;
-  masker.feed(text, masked);
-  masker.finish(masked);
-  return masked;
+std::string CommandRun::without_secrets(std::string text) const {
+  return masked(scope_->facts().program->secret_table, std::move(text));
 }
 
 }  // namespace reprise::exec

@@ -59,7 +59,7 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   std::expected<std::vector<std::string>, std::string> environment() const;
   std::expected<HttpRequest, std::string> request();
   void write_log(const HttpRequest& request, const HttpEnd& end) const;
-  std::string without_secrets(std::string_view text) const;
+  std::string without_secrets(std::string text) const;
 
   Services& services_;
   std::shared_ptr<StepScope> scope_;

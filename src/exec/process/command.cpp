@@ -27,11 +27,6 @@ TimePoint later(TimePoint time, Duration span) noexcept {
   return span < TimePoint::max() - time ? time + span : TimePoint::max();
 }
 
-std::shared_ptr<const SecretTable> table_of(const ProcessSpec& spec) {
-  if (spec.secrets == nullptr || spec.secrets->empty()) return nullptr;
-  return std::make_shared<const SecretTable>(*spec.secrets);
-}
-
 // O_NONBLOCK only for the opening: a FIFO without a writer must not hold up the other commands.
 std::expected<Descriptor, SpawnProblem> open_input(const std::string& path) {
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
@@ -52,11 +47,10 @@ Command::Command(ProcessSpec spec, ProcessRunner::Done done_callback, ProcessRun
       progress{std::move(progress_callback)},
       spec_{std::move(spec)},
       guardian_{guardian},
-      secrets_{table_of(spec_)},
       log_{spec_.log_file, OutputFile::Existing::append, spec_.private_folder},
       whole_{spec_.stdout_file, spec_.private_folder, spec_.keep_head + spec_.keep_tail},
-      out_{{.head = spec_.keep_head, .tail = spec_.keep_tail, .whole = spec_.stdout_max}, secrets_, &log_},
-      err_{{.head = spec_.keep_head, .tail = spec_.keep_tail}, secrets_, &log_} {
+      out_{{.head = spec_.keep_head, .tail = spec_.keep_tail, .whole = spec_.stdout_max}, spec_.secrets, &log_},
+      err_{{.head = spec_.keep_head, .tail = spec_.keep_tail}, spec_.secrets, &log_} {
   if (!spec_.stdout_file.empty()) out_.also_to(&whole_);
   if (spec_.stderr_through) err_.also_to_stderr();
 }

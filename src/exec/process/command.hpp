@@ -78,7 +78,6 @@ class Command {
   Guardian::Slot* slot_ = nullptr;
   pid_t group_ = 0;  // 0: there is none, or it is gone
   Descriptor process_;
-  std::shared_ptr<const SecretTable> secrets_;
   OutputFile log_;
   WholeOutput whole_;
   CommandStream out_;

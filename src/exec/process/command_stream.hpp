@@ -17,9 +17,9 @@
 
 #include "base/descriptor.hpp"
 #include "exec/process/capture.hpp"
-#include "exec/process/mask.hpp"
 #include "exec/process/output_file.hpp"
 #include "exec/process/whole_output.hpp"
+#include "exec/secrets/mask.hpp"
 
 namespace reprise::exec {
 

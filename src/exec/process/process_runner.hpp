@@ -33,6 +33,8 @@
 
 namespace reprise::exec {
 
+class SecretTable;
+
 struct ProcessSpec {
   std::vector<std::string> argv;  // argv[0] is looked up in PATH of `env` unless it has a slash
   std::vector<std::string> env;   // NAME=value, complete
@@ -51,7 +53,7 @@ struct ProcessSpec {
   std::size_t keep_head = std::size_t{64} << 10U;  // of each stream
   std::size_t keep_tail = std::size_t{64} << 10U;
   std::size_t stdout_max = 0;  // > 0: stdout is kept whole up to this instead (out.is_whole() says whether)
-  std::shared_ptr<const std::vector<std::string>> secrets = {};  // replaced by *** in log, out and err; may be nullptr
+  std::shared_ptr<const SecretTable> secrets = {};  // replaced by *** in log, out and err; may be nullptr
 };
 
 // A stream of which the middle may be missing.

@@ -20,6 +20,8 @@
 #include <sstream>
 #include <thread>
 
+#include "exec/secrets/secret_table.hpp"
+
 namespace reprise::exec {
 namespace {
 
@@ -630,7 +632,7 @@ TEST_F(ExecProcess, ClosingEverythingIsNotTheEnd) {
 
 TEST_F(ExecProcess, SecretsAreMaskedWhereverTheyAreCut) {
   ProcessSpec spec = shell("printf 'my pass'; sleep 0.05; printf 'word.'; printf pass >&2");
-  spec.secrets = std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"password", "1234"});
+  spec.secrets = std::make_shared<const SecretTable>(std::vector<std::string>{"password", "1234"});
   spec.log_file = path("log");
   spec.stdout_file = path("whole");
   const ProcessEnd end = run(spec);
