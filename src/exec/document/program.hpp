@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "exec/kept_file.hpp"
 #include "exec/document/read_file.hpp"
+#include "exec/kept_file.hpp"
 #include "flow/flow.hpp"
 
 namespace reprise::exec {

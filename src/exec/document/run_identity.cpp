@@ -9,7 +9,7 @@ using flow::Json;
 
 // With defaults filled in: saying what is the default anyway makes no other run.
 boost::json::object params_of(const RunInput& input) {
-  const auto program = load_program(input);
+  const auto program = load_program(input, without_files);
   const Json& params = program ? (*program)->params : input.params;
   return params.is_object() ? params.get_object() : boost::json::object{};
 }
