@@ -1,11 +1,16 @@
 #include "cli/store_option.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
 
+#include "base/private_file.hpp"
 #include "cli/io.hpp"
+#include "store/real_path.hpp"
 
 namespace reprise::cli {
 
@@ -24,8 +29,19 @@ std::string store_path(std::string_view url) {
 }
 
 std::string store_folder(std::string_view url) {
-  const std::string folder = std::filesystem::path{store_path(url)}.parent_path().string();
+  std::filesystem::path path{store_path(url)};
+  std::error_code problem;
+  if (std::filesystem::is_symlink(path, problem)) path = store::real_path(path.string());
+  const std::string folder = path.parent_path().string();
   return folder.empty() ? "." : folder;
+}
+
+void make_store_folder(const std::string& folder) {
+  const auto made = base::make_private_folder(folder);
+  if (!made || !*made || std::filesystem::path{folder}.filename() != ".reprise") return;
+  constexpr std::string_view everything = "*\n";
+  const auto file = base::open_below(folder, ".gitignore", O_WRONLY | O_CREAT | O_EXCL);
+  [[maybe_unused]] const bool written = file && write(file->get(), everything.data(), everything.size()) > 0;
 }
 
 int exit_code_of(ErrorCode code) noexcept {
@@ -38,6 +54,7 @@ int exit_code_of(ErrorCode code) noexcept {
     case ErrorCode::store_read_only:
     case ErrorCode::store_full:
     case ErrorCode::store_unavailable:
+    case ErrorCode::store_gone:
       return 5;
     case ErrorCode::timed_out:
       return 124;

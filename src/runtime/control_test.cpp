@@ -26,7 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
-using exec::Descriptor;
+using base::Descriptor;
 
 constexpr ControlLimits patient{.time_max = 60s};  // so that a busy machine fails no test
 constexpr ControlLimits brief{.time_max = 50ms};
@@ -300,7 +300,7 @@ TEST_F(RuntimeControl, EndingWithOpenConnectionsClosesThem) {
 }
 
 TEST(RuntimeControlLine, EveryCodeComesBack) {
-  for (int number = 0; number <= static_cast<int>(ErrorCode::store_unavailable); ++number) {
+  for (int number = 0; number <= static_cast<int>(ErrorCode::store_gone); ++number) {
     const Error error{static_cast<ErrorCode>(number), "why \"\n\""};
     const std::string line = answer_line(std::unexpected{error});
     EXPECT_EQ(line.find('\n'), line.size() - 1);

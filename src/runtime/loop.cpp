@@ -30,7 +30,7 @@ bool Loop::turn(Time now) {
     prepares.insert(prepares.end(), uncounted_.begin(), uncounted_.end());
     uncounted_.clear();
   }
-  bool more = core_.due(now, settings_.timers_a_turn);
+  bool more = now >= timers_held_until_ && core_.due(now, settings_.timers_a_turn);
   more |= load_open_runs(now);
   more |= load_due_runs(now);
   if (starting_ && core_.has_ready()) {
@@ -64,13 +64,14 @@ bool Loop::has_news_now() const noexcept { return outstanding_.empty() && has_ne
 
 std::optional<Time> Loop::next_wakeup() const {
   std::optional<Time> next = core_.next_due();
+  if (next) next = std::max(*next, timers_held_until_);
   const auto consider = [&](Time time) { next = next ? std::min(*next, time) : time; };
   // While a commit is on its way, its end is what to wait for.
   if (next_due_ && has_room_to_load() && outstanding_.empty()) {
     consider(std::max(*next_due_ - settings_.park_after.count() / 2, read_again_));
   }
   if (!trouble_ && (loading_ || !uncounted_.empty())) consider(read_again_);
-  if (trouble_ && !writing_) consider(retry_at_);
+  if (trouble_ && !writing_ && retry_at_ != INT64_MAX) consider(retry_at_);
   if (next_retention_ != 0 && !trouble_ && outstanding_.empty()) consider(next_retention_);
   return next;
 }
@@ -83,7 +84,7 @@ void Loop::take(Ended&& ended, Time now) {
     core_.interrupted(outcome.id, now);
   } else if (!outcome.succeeded) {
     core_.failed(outcome.id, *outcome.failure, outcome.precondition, now);
-  } else if (core_.succeeded(outcome.id, outcome.output.view(), now) && outcome.output.hashed) {
+  } else if (core_.succeeded(outcome.id, outcome.output.view(), now, outcome.whole_output) && outcome.output.hashed) {
     put_payload(outcome.id.run, outcome.output, std::move(ended.body));
   }
 }
@@ -405,13 +406,17 @@ void Loop::answer_later(std::shared_ptr<Reply> reply, std::expected<void, Error>
   answers_.push_back({std::move(reply), std::move(answer)});
 }
 
-void Loop::abandon_replies(const Error& error) {
+void Loop::tell_trouble(const Error& error) {
   for (const auto& batch : outstanding_) {
     for (Batch::Answer& waiting : batch->answers) waiting.reply->done(std::unexpected{error});
     batch->answers.clear();
   }
   for (Batch::Answer& waiting : answers_) waiting.reply->done(std::unexpected{error});
   answers_.clear();
+}
+
+void Loop::abandon_replies(const Error& error) {
+  tell_trouble(error);
   for (auto& [run, reply] : waiting_for_end_) reply->done(std::unexpected{error});
   waiting_for_end_.clear();
 }
@@ -435,7 +440,9 @@ EngineStats Loop::stats() const {
           .committed_bytes = committed_bytes_,
           .events = counters.events,
           .loading = loading_,
-          .trouble = trouble_ ? trouble_->message : ""};
+          .trouble = trouble_        ? trouble_->message
+                     : read_trouble_ ? read_trouble_->message
+                                     : ""};
 }
 
 }  // namespace reprise::runtime

@@ -8,12 +8,15 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "exec/document/attempt_run.hpp"
 #include "exec/document/preparation_run.hpp"
 #include "exec/list.hpp"
+#include "exec/secrets/mask.hpp"
+#include "exec/secrets/sealing.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -43,6 +46,34 @@ Failure unreadable(std::string message) {
           .permanent = true};
 }
 
+// ---- what leaves a program to be recorded has no secrets in it ----
+
+Judged recordable(const Program& program, Judged result) {
+  const auto& secrets = program.secret_table;
+  if (secrets == nullptr) return result;
+  if (result) return masked(secrets, *std::move(result));
+  Failure& failure = result.error();
+  failure.type = masked(secrets, std::move(failure.type));
+  failure.message = masked(secrets, std::move(failure.message));
+  failure.details = masked(secrets, std::move(failure.details));
+  return result;
+}
+
+// Items keep references to secrets: an attempt gets them whole.
+Payload recordable_list(const Program& program, Payload list) {
+  auto items = program.secret_table != nullptr ? decode_list(list.bytes) : std::nullopt;
+  if (!items) return list;
+  for (std::string& item : *items) item = sealed(*program.secret_table, item);
+  return Payload::of(encode_list(*items));
+}
+
+void make_recordable(const Program& program, Prepared& prepared) {
+  prepared.list = recordable_list(program, std::move(prepared.list));
+  if (prepared.failure == nullptr) return;
+  Judged failed = recordable(program, std::unexpected{std::move(*prepared.failure)});
+  *prepared.failure = std::move(failed).error();
+}
+
 }  // namespace
 
 class DocumentExecutor::State {
@@ -51,7 +82,7 @@ class DocumentExecutor::State {
       : services_{std::move(settings), sink, std::move(load)} {}
 
   void start(std::vector<Job>&& jobs) {
-    active_.fetch_add(jobs.size());
+    if (!expect(jobs.size())) return interrupt(jobs);
     // Not on the thread of the caller, which writes to the disk: on a busy machine that costs more than waking another one.
     services_.conductor.post([this, jobs = std::move(jobs)]() mutable {
       for (Job& job : jobs) begin(std::move(job));
@@ -59,7 +90,7 @@ class DocumentExecutor::State {
   }
 
   void prepare(Preparation&& preparation) {
-    active_.fetch_add(1);
+    if (!expect(1)) return;
     services_.conductor.post([this, preparation = std::move(preparation)]() mutable { begin(std::move(preparation)); });
   }
 
@@ -103,6 +134,7 @@ class DocumentExecutor::State {
     {
       std::unique_lock lock{idle_mutex_};
       idle_.wait(lock, [&] { return active_.load() == 0; });
+      is_closed_ = true;
     }
     services_.conductor.finish();
     services_.payloads.close();
@@ -114,16 +146,27 @@ class DocumentExecutor::State {
   using Loaded = std::expected<std::shared_ptr<const Program>, Failure>;
   using WithProgram = std::move_only_function<void(Loaded)>;
 
+  // Files of secrets as far as they are known, and which are missing. What they are follows from the input, and from what is sealed in it.
+  struct Reading {
+    RunId run;
+    RunInput input;
+    std::map<std::string, FileContent> contents = {};
+    std::set<std::string> missing = {};
+    std::size_t awaited = 0;
+    std::string unanswered = {};
+  };
+
   // At once when no file has to be read for it, as for most; otherwise when the files of its secrets have answered.
   void with_program(const RunId& run, const JobContext& context, const AttemptId& id, WithProgram then);
   std::expected<RunInput, std::string> input_of(const JobContext& context);
   const std::shared_ptr<const Program>& keep(const RunId& run, std::shared_ptr<const Program> program);
-  void load_with_files(const RunId& run, RunInput input, const std::vector<std::string>& files);
+  static std::optional<Loaded> load(Reading& reading);  // std::nullopt: files are missing
+  void read_missing(const std::shared_ptr<Reading>& reading);
   void loaded(const RunId& run, Loaded program);
   void cancel_waiting(const std::optional<AttemptId>& id);  // std::nullopt: all of them
   void begin(Job&& job, const std::shared_ptr<const Program>& program);
   void begin(Preparation&& preparation, const std::shared_ptr<const Program>& program);
-  std::expected<std::string, std::string> item_of(const Job& job);
+  std::expected<std::string, std::string> item_of(const Job& job, const Program& program);
   void answer(const AttemptId& id, AttemptResult&& result);
   void answer(Prepared&& prepared);
   void refuse(const AttemptId& id, std::string message) {
@@ -136,6 +179,21 @@ class DocumentExecutor::State {
     answer(std::move(prepared));
   }
 
+  // So many more to answer. False: it has stopped, and nothing begins any more.
+  bool expect(std::size_t more) {
+    const std::lock_guard lock{idle_mutex_};
+    if (!is_closed_) active_.fetch_add(more);
+    return !is_closed_;
+  }
+  // What was recorded as started while everything ended, because the store took its time.
+  void interrupt(const std::vector<Job>& jobs) {
+    for (const Job& job : jobs) {
+      Outcome outcome;
+      outcome.id = job.id;
+      outcome.interrupted = true;
+      services_.sink.ended(std::move(outcome));
+    }
+  }
   void one_less() {
     if (active_.fetch_sub(1) != 1) return;
     const std::lock_guard lock{idle_mutex_};
@@ -145,6 +203,7 @@ class DocumentExecutor::State {
   Services services_;
   std::atomic<std::size_t> active_ = 0;
   std::mutex idle_mutex_;
+  bool is_closed_ = false;
   std::condition_variable idle_;
 
   // on the conductor's thread
@@ -168,12 +227,13 @@ void DocumentExecutor::State::with_program(const RunId& run, const JobContext& c
   }
   auto input = input_of(context);
   if (!input) return then(std::unexpected{unreadable(input.error())});
-  const auto program = load_program(*input, without_files);
-  if (!program) return then(std::unexpected{unreadable(program.error())});
-  const std::vector<std::string> files = secret_files(**program);
-  if (files.empty()) return then(keep(run, *program));
+  const auto reading = std::make_shared<Reading>(Reading{.run = run, .input = *std::move(input)});
+  if (auto program = load(*reading)) {
+    if (*program) keep(run, **program);
+    return then(*std::move(program));
+  }
   loading_[run].push_back({id, std::move(then)});
-  load_with_files(run, *std::move(input), files);
+  read_missing(reading);
   if (is_stopping_) cancel_waiting(id);
 }
 
@@ -192,25 +252,29 @@ const std::shared_ptr<const Program>& DocumentExecutor::State::keep(const RunId&
   return programs_[run] = std::move(program);
 }
 
-void DocumentExecutor::State::load_with_files(const RunId& run, RunInput input, const std::vector<std::string>& files) {
-  struct Reading {
-    RunInput input;
-    std::map<std::string, FileContent> contents = {};
-    std::size_t missing = 0;
-    std::string unanswered = {};
-  };
-  auto reading = std::make_shared<Reading>(Reading{std::move(input)});
-  reading->missing = files.size();
+std::optional<DocumentExecutor::State::Loaded> DocumentExecutor::State::load(Reading& reading) {
+  const auto program = load_program(reading.input, [&](const std::string& path, std::size_t) -> FileContent {
+    if (const auto known = reading.contents.find(path); known != reading.contents.end()) return known->second;
+    reading.missing.insert(path);
+    return std::string{};
+  });
+  if (!reading.missing.empty()) return std::nullopt;  // whatever was made of empty ones
+  if (!program) return std::unexpected{unreadable(program.error())};
+  return *program;
+}
+
+void DocumentExecutor::State::read_missing(const std::shared_ptr<Reading>& reading) {
+  const std::set<std::string> files = std::exchange(reading->missing, {});
+  reading->awaited = files.size();
   for (const std::string& file : files) {
-    services_.files.read(file, secret_file_bytes_max, std::nullopt, [this, run, reading, file](FileContent content) {
+    services_.files.read(file, secret_file_bytes_max, std::nullopt, [this, reading, file](FileContent content) {
       if (!content && content.error().passes_by) reading->unanswered = content.error().message;
       reading->contents.insert_or_assign(file, std::move(content));
-      if (--reading->missing > 0) return;
+      if (--reading->awaited > 0) return;
       if (!reading->unanswered.empty())
-        return loaded(run, std::unexpected{unanswered("secret: " + reading->unanswered)});
-      auto program = load_program(std::move(reading->input),
-                                  [&](const std::string& path, std::size_t) { return reading->contents.at(path); });
-      loaded(run, program ? Loaded{*std::move(program)} : std::unexpected{unreadable(program.error())});
+        return loaded(reading->run, std::unexpected{unanswered("secret: " + reading->unanswered)});
+      if (auto program = load(*reading)) return loaded(reading->run, *std::move(program));
+      read_missing(reading);
     });
   }
 }
@@ -233,11 +297,11 @@ void DocumentExecutor::State::cancel_waiting(const std::optional<AttemptId>& id)
   for (Waiting& each : canceled) each.then(std::unexpected{interrupted()});
 }
 
-std::expected<std::string, std::string> DocumentExecutor::State::item_of(const Job& job) {
+std::expected<std::string, std::string> DocumentExecutor::State::item_of(const Job& job, const Program& program) {
   try {
     const Payloads::Bytes stored = job.input.hashed ? services_.payloads.read_list(job.input.bytes) : nullptr;
     const auto element = list_element(stored != nullptr ? *stored : job.input.bytes, job.id.item);
-    if (element) return std::string{*element};
+    if (element) return unsealed(program.secret_table.get(), *element);
   } catch (const EngineError& error) {
     return std::unexpected{std::string{error.what()}};
   }
@@ -261,14 +325,16 @@ void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Progr
   if (step == program->steps.end()) return refuse(job.id, "the document has no step \"" + *job.step + "\"");
   ScopeFacts facts{program, job.run_id, job.context, std::nullopt, job.id.item, job.attempt};
   if (job.input_is_list) {
-    auto item = item_of(job);
+    auto item = item_of(job, *program);
     if (!item) return refuse(job.id, item.error());
     facts.item = *std::move(item);
   }
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
-  auto attempt =
-      std::make_shared<AttemptRun>(services_, std::move(scope), *step->second, job,
-                                   [this, id = job.id](AttemptResult result) { answer(id, std::move(result)); });
+  const auto done = [this, id = job.id, program](AttemptResult result) {
+    result.result = recordable(*program, std::move(result.result));
+    answer(id, std::move(result));
+  };
+  auto attempt = std::make_shared<AttemptRun>(services_, std::move(scope), *step->second, job, done);
   attempts_[key_of(job.id)] = attempt;
   if (is_stopping_) attempt->cancel();
   attempt->start();
@@ -282,6 +348,7 @@ void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result
     const std::uint64_t size = result.result->size();
     outcome.succeeded = true;
     outcome.output = {.bytes = *std::move(result.result), .size = size};
+    if (result.kept_output) outcome.whole_output = to_text(*result.kept_output);
   } else if (is_stopping_ && result.result.error().failure_class == FailureClass::canceled) {
     outcome.interrupted = true;
   } else {
@@ -317,8 +384,11 @@ void DocumentExecutor::State::begin(Preparation&& preparation, const std::shared
     return refuse_preparation(id, unreadable("the document has no step \"" + *preparation.step + "\""));
   ScopeFacts facts{program, preparation.run_id, preparation.context, std::nullopt, 0, 1};
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
-  auto run = std::make_shared<PreparationRun>(services_, std::move(scope), *step->second, id,
-                                              [this](Prepared&& prepared) { answer(std::move(prepared)); });
+  const auto found = [this, program](Prepared&& prepared) {
+    make_recordable(*program, prepared);
+    answer(std::move(prepared));
+  };
+  auto run = std::make_shared<PreparationRun>(services_, std::move(scope), *step->second, id, found);
   preparations_[key_of(id)] = run;
   run->start();
 }

@@ -149,6 +149,13 @@ Judged Judge::process(ProcessEnd&& end) const {
     evidence = {.spawn_error = errno_name(end.spawn_errno)};
     return std::unexpected{classified(std::move(failure), evidence)};
   }
+  if (!end.stdout_problem.empty()) {  // it ended well, but its caller would get less than it wrote
+    failure.type = "OSError";
+    failure.message = "its standard output could not be kept: " + end.stdout_problem;
+    failure.failure_class = FailureClass::transient;
+    failure.details = "classified by output that could not be kept";
+    return std::unexpected{std::move(failure)};
+  }
   std::string output = end.out.text();
   if (end.exit_code == 0 && !step.needs_verdict) return output;
 

@@ -5,6 +5,7 @@
 #include <boost/json/array.hpp>
 
 #include "exec/log_path.hpp"
+#include "text/place.hpp"
 
 namespace reprise::exec {
 
@@ -133,7 +134,7 @@ void PreparationRun::items_in_value(const Json& value, std::string_view where) {
     items.reserve(value.get_array().size());
     for (const Json& element : value.get_array()) items.push_back(flow::to_text(element));
   } else {
-    return fail("for_each: " + std::string{where} + " is not a list but " + flow::to_text(value).substr(0, 80));
+    return fail("for_each: " + std::string{where} + " is not a list but " + text::shorten(flow::to_text(value), 80));
   }
   begin_with(std::move(items));
 }
