@@ -11,6 +11,7 @@
 #include "cli/flow_words.hpp"
 #include "cli/io.hpp"
 #include "cli/run_commands.hpp"
+#include "cli/same_run.hpp"
 #include "cli/store_option.hpp"
 #include "cli/this_machine.hpp"
 #include "cli/watching.hpp"
@@ -34,7 +35,7 @@ std::expected<flow::Json, int> given_input(const std::string& option) {
   }
   auto value = flow::parse_json(text);
   if (!value) return std::unexpected{usage_error("--input is not JSON: " + value.error())};
-  if (!value->is_object()) return std::unexpected{usage_error("--input must be a JSON object: {\"name\": value, …}")};
+  if (!flow::is_map(*value)) return std::unexpected{usage_error("--input must be a JSON object: {\"name\": value, …}")};
   return *std::move(value);
 }
 
@@ -107,12 +108,15 @@ int run_flow(const RunFlowOptions& options) {
   input.text = file->text;
   input.directory = folder_of(options.file);
   input.params = *std::move(params);
-  if (const auto program = exec::load_program(input); !program) return usage_error(program.error());
+  const auto program = exec::load_program(input);
+  if (!program) return usage_error(program.error());
+  input = (*program)->input;  // with the secrets it has read
 
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
   const auto run = (*session)->host().submit(input, options.id);
   if (!run) return show_error(run.error());
+  if (const auto same = input_of_same_run(**session, *run, options.id, input, exit_invalid); !same) return same.error();
   const auto before = (*session)->host().go_on(*run);
   if (!before) return show_error(before.error());
   return (*session)->follow_and_report(*run, std::make_shared<const core::Plan>(runtime::plan_of(flow)),

@@ -9,6 +9,7 @@
 #include "cli/this_machine.hpp"
 #include "exec/document/program.hpp"
 #include "flow/reader.hpp"
+#include "text/utf8.hpp"
 #include "text/value.hpp"
 
 namespace reprise::cli {
@@ -53,7 +54,8 @@ int validate_one(const std::string& path, bool json) {
     return exit_invalid;
   }
   print_error(render(read->warnings));
-  print(fmt::format("{}: valid, {}\n", file->name, name_of(read->flow.dialect)) + plan_in_words(read->flow));
+  print(fmt::format("{}: valid, {}\n", text::safe_to_show(file->name), name_of(read->flow.dialect)) +
+        plan_in_words(read->flow));
   return exit_done;
 }
 

@@ -13,6 +13,7 @@ std::expected<std::unique_ptr<FlowHost>, Error> FlowHost::open(FlowHostSettings 
   documents.store_folder = settings.store_folder;
   documents.grace = settings.grace;
   documents.stderr_through = settings.stderr_through;
+  documents.files = std::move(settings.files);
   documents.sub_flows = host.get();
   auto engine = EngineAccess::open({.store = settings.store, .threads = 1},
                                    [&](exec::Sink& sink, exec::PayloadLoader load) -> std::unique_ptr<exec::Executor> {
@@ -32,9 +33,10 @@ FlowHost::~FlowHost() {
 }
 
 std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const std::string& key) {
-  const auto program = exec::load_program(input);
+  const auto program = exec::load_program(input, exec::without_files);  // they are read when the run begins
   if (!program) return std::unexpected{Error{ErrorCode::invalid, program.error()}};
-  return EngineAccess::submit(*engine_, plan_of((*program)->flow), {.input = exec::encode(exec::recorded_input(**program)), .key = key});
+  return EngineAccess::submit(*engine_, plan_of((*program)->flow),
+                              {.input = exec::encode(exec::recorded_input(**program)), .key = key});
 }
 
 void FlowHost::allow(const RunId& run) { EngineAccess::allow(*engine_, run); }

@@ -25,6 +25,7 @@ struct FlowHostSettings {
   std::string store_folder = {};  // where logs go; empty = nowhere
   bool stderr_through = false;
   Duration grace = std::chrono::seconds{5};
+  exec::FileReaderSettings files = {};  // how files that documents name are read
 };
 
 class FlowHost final : private exec::SubFlows {

@@ -1,7 +1,10 @@
 #include "exec/document/document_executor.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -21,6 +24,18 @@ constexpr std::size_t programs_max = 64;  // documents that are kept for their n
 
 using Key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 Key key_of(const AttemptId& id) { return {id.run, id.step, id.item, id.token}; }
+
+// A secret's file has not answered: it may do so for the next attempt.
+Failure unanswered(std::string message) {
+  return {.type = "TimeoutError",
+          .message = std::move(message),
+          .failure_class = FailureClass::transient,
+          .kind = FailureKind::timeout};
+}
+
+Failure interrupted() {
+  return {.type = "CanceledError", .message = "canceled before it began", .failure_class = FailureClass::canceled};
+}
 
 Failure unreadable(std::string message) {
   return {.type = "ValueError",
@@ -66,7 +81,7 @@ class DocumentExecutor::State {
       : services_{std::move(settings), sink, std::move(load)} {}
 
   void start(std::vector<Job>&& jobs) {
-    active_.fetch_add(jobs.size());
+    if (!expect(jobs.size())) return interrupt(jobs);
     // Not on the thread of the caller, which writes to the disk: on a busy machine that costs more than waking another one.
     services_.conductor.post([this, jobs = std::move(jobs)]() mutable {
       for (Job& job : jobs) begin(std::move(job));
@@ -74,7 +89,7 @@ class DocumentExecutor::State {
   }
 
   void prepare(Preparation&& preparation) {
-    active_.fetch_add(1);
+    if (!expect(1)) return;
     services_.conductor.post([this, preparation = std::move(preparation)]() mutable { begin(std::move(preparation)); });
   }
 
@@ -82,7 +97,7 @@ class DocumentExecutor::State {
     services_.conductor.post([this, id] {
       if (const auto found = attempts_.find(key_of(id)); found != attempts_.end()) return found->second->cancel();
       const auto asked = preparations_.find(key_of(id));
-      if (asked == preparations_.end()) return;
+      if (asked == preparations_.end()) return cancel_waiting(id);
       asked->second->cancel();
       preparations_.erase(asked);
       one_less();
@@ -98,6 +113,7 @@ class DocumentExecutor::State {
     services_.conductor.post([this] {
       const auto running = attempts_;
       for (const auto& [id, attempt] : running) attempt->cancel();
+      cancel_waiting(std::nullopt);
       services_.processes.kill_all();
     });
   }
@@ -112,10 +128,12 @@ class DocumentExecutor::State {
         one_less();
       }
       preparations_.clear();
+      cancel_waiting(std::nullopt);
     });
     {
       std::unique_lock lock{idle_mutex_};
       idle_.wait(lock, [&] { return active_.load() == 0; });
+      is_closed_ = true;
     }
     services_.conductor.finish();
     services_.payloads.close();
@@ -124,13 +142,46 @@ class DocumentExecutor::State {
  private:
   void begin(Job&& job);
   void begin(Preparation&& preparation);
-  std::expected<std::shared_ptr<const Program>, std::string> program_of(const RunId& run, const JobContext& context);
+  using Loaded = std::expected<std::shared_ptr<const Program>, Failure>;
+  using WithProgram = std::move_only_function<void(Loaded)>;
+
+  // At once when no file has to be read for it, as for most; otherwise when the files of its secrets have answered.
+  void with_program(const RunId& run, const JobContext& context, const AttemptId& id, WithProgram then);
+  std::expected<RunInput, std::string> input_of(const JobContext& context);
+  const std::shared_ptr<const Program>& keep(const RunId& run, std::shared_ptr<const Program> program);
+  void load_with_files(const RunId& run, RunInput input, const std::vector<std::string>& files);
+  void loaded(const RunId& run, Loaded program);
+  void cancel_waiting(const std::optional<AttemptId>& id);  // std::nullopt: all of them
+  void begin(Job&& job, const std::shared_ptr<const Program>& program);
+  void begin(Preparation&& preparation, const std::shared_ptr<const Program>& program);
   std::expected<std::string, std::string> item_of(const Job& job, const Program& program);
   void answer(const AttemptId& id, AttemptResult&& result);
+  void answer(Prepared&& prepared);
   void refuse(const AttemptId& id, std::string message) {
     answer(id, {std::unexpected{unreadable(std::move(message))}});
   }
+  void refuse_preparation(const AttemptId& id, Failure failure) {
+    Prepared prepared;
+    prepared.id = id;
+    prepared.failure = std::make_unique<Failure>(std::move(failure));
+    answer(std::move(prepared));
+  }
 
+  // So many more to answer. False: it has stopped, and nothing begins any more.
+  bool expect(std::size_t more) {
+    const std::lock_guard lock{idle_mutex_};
+    if (!is_closed_) active_.fetch_add(more);
+    return !is_closed_;
+  }
+  // What was recorded as started while everything ended, because the store took its time.
+  void interrupt(const std::vector<Job>& jobs) {
+    for (const Job& job : jobs) {
+      Outcome outcome;
+      outcome.id = job.id;
+      outcome.interrupted = true;
+      services_.sink.ended(std::move(outcome));
+    }
+  }
   void one_less() {
     if (active_.fetch_sub(1) != 1) return;
     const std::lock_guard lock{idle_mutex_};
@@ -140,27 +191,96 @@ class DocumentExecutor::State {
   Services services_;
   std::atomic<std::size_t> active_ = 0;
   std::mutex idle_mutex_;
+  bool is_closed_ = false;
   std::condition_variable idle_;
 
   // on the conductor's thread
   std::map<Key, std::shared_ptr<AttemptRun>> attempts_;
   std::map<Key, std::shared_ptr<PreparationRun>> preparations_;
   std::map<RunId, std::shared_ptr<const Program>> programs_;
+  struct Waiting {
+    AttemptId id;
+    WithProgram then;
+  };
+  std::map<RunId, std::vector<Waiting>> loading_;
   bool is_stopping_ = false;
 };
 
-std::expected<std::shared_ptr<const Program>, std::string> DocumentExecutor::State::program_of(
-    const RunId& run, const JobContext& context) {
-  if (const auto known = programs_.find(run); known != programs_.end()) return known->second;
+void DocumentExecutor::State::with_program(const RunId& run, const JobContext& context, const AttemptId& id,
+                                           WithProgram then) {
+  if (const auto known = programs_.find(run); known != programs_.end()) return then(known->second);
+  if (const auto found = loading_.find(run); found != loading_.end()) {
+    found->second.push_back({id, std::move(then)});
+    return;
+  }
+  auto input = input_of(context);
+  if (!input) return then(std::unexpected{unreadable(input.error())});
+  std::vector<std::string> files = input->sealed.empty() ? std::vector<std::string>{} : secret_files(input->secrets);
+  if (files.empty()) {
+    const auto program = load_program(*input, without_files);
+    if (!program) return then(std::unexpected{unreadable(program.error())});
+    files = secret_files((*program)->secret_sources);
+    if (files.empty()) return then(keep(run, *program));
+  }
+  loading_[run].push_back({id, std::move(then)});
+  load_with_files(run, *std::move(input), files);
+  if (is_stopping_) cancel_waiting(id);
+}
+
+std::expected<RunInput, std::string> DocumentExecutor::State::input_of(const JobContext& context) {
   try {
-    const Payload& input = *context.run_input;
-    auto program = load_program(input.hashed ? *services_.payloads.read(input.bytes) : input.bytes);
-    if (!program) return program;
-    if (programs_.size() >= programs_max) programs_.clear();
-    return programs_[run] = *program;
+    const Payload& payload = *context.run_input;
+    return decode_run_input(payload.hashed ? *services_.payloads.read(payload.bytes) : payload.bytes);
   } catch (const EngineError& error) {
     return std::unexpected{std::string{error.what()}};
   }
+}
+
+const std::shared_ptr<const Program>& DocumentExecutor::State::keep(const RunId& run,
+                                                                    std::shared_ptr<const Program> program) {
+  if (programs_.size() >= programs_max) programs_.clear();
+  return programs_[run] = std::move(program);
+}
+
+void DocumentExecutor::State::load_with_files(const RunId& run, RunInput input, const std::vector<std::string>& files) {
+  struct Reading {
+    RunInput input;
+    std::map<std::string, FileContent> contents = {};
+    std::size_t missing = 0;
+    std::string unanswered = {};
+  };
+  auto reading = std::make_shared<Reading>(Reading{std::move(input)});
+  reading->missing = files.size();
+  for (const std::string& file : files) {
+    services_.files.read(file, secret_file_bytes_max, std::nullopt, [this, run, reading, file](FileContent content) {
+      if (!content && content.error().passes_by) reading->unanswered = content.error().message;
+      reading->contents.insert_or_assign(file, std::move(content));
+      if (--reading->missing > 0) return;
+      if (!reading->unanswered.empty())
+        return loaded(run, std::unexpected{unanswered("secret: " + reading->unanswered)});
+      auto program = load_program(std::move(reading->input),
+                                  [&](const std::string& path, std::size_t) { return reading->contents.at(path); });
+      loaded(run, program ? Loaded{*std::move(program)} : std::unexpected{unreadable(program.error())});
+    });
+  }
+}
+
+void DocumentExecutor::State::loaded(const RunId& run, Loaded program) {
+  if (program) keep(run, *program);
+  auto waiting = loading_.extract(run);
+  if (waiting.empty()) return;
+  for (Waiting& each : waiting.mapped()) each.then(program);
+}
+
+void DocumentExecutor::State::cancel_waiting(const std::optional<AttemptId>& id) {
+  std::vector<Waiting> canceled;
+  for (auto& [run, waiting] : loading_) {
+    const auto rest =
+        std::ranges::partition(waiting, [&](const Waiting& each) { return id && key_of(each.id) != key_of(*id); });
+    std::ranges::move(rest, std::back_inserter(canceled));
+    waiting.erase(rest.begin(), rest.end());
+  }
+  for (Waiting& each : canceled) each.then(std::unexpected{interrupted()});
 }
 
 std::expected<std::string, std::string> DocumentExecutor::State::item_of(const Job& job, const Program& program) {
@@ -175,18 +295,28 @@ std::expected<std::string, std::string> DocumentExecutor::State::item_of(const J
 }
 
 void DocumentExecutor::State::begin(Job&& job) {
-  auto program = program_of(job.run_id, *job.context);
-  if (!program) return refuse(job.id, program.error());
-  const auto step = (*program)->steps.find(*job.step);
-  if (step == (*program)->steps.end()) return refuse(job.id, "the document has no step \"" + *job.step + "\"");
-  ScopeFacts facts{*program, job.run_id, job.context, std::nullopt, job.id.item, job.attempt};
+  if (const auto known = programs_.find(job.run_id); known != programs_.end())
+    return begin(std::move(job), known->second);
+  const RunId run = job.run_id;
+  const AttemptId id = job.id;
+  const std::shared_ptr<const JobContext> context = job.context;
+  with_program(run, *context, id, [this, job = std::move(job)](Loaded program) mutable {
+    if (!program) return answer(job.id, {std::unexpected{std::move(program).error()}});
+    begin(std::move(job), *program);
+  });
+}
+
+void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Program>& program) {
+  const auto step = program->steps.find(*job.step);
+  if (step == program->steps.end()) return refuse(job.id, "the document has no step \"" + *job.step + "\"");
+  ScopeFacts facts{program, job.run_id, job.context, std::nullopt, job.id.item, job.attempt};
   if (job.input_is_list) {
-    auto item = item_of(job, **program);
+    auto item = item_of(job, *program);
     if (!item) return refuse(job.id, item.error());
     facts.item = *std::move(item);
   }
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
-  const auto done = [this, id = job.id, program = *program](AttemptResult result) {
+  const auto done = [this, id = job.id, program](AttemptResult result) {
     result.result = recordable(*program, std::move(result.result));
     answer(id, std::move(result));
   };
@@ -204,6 +334,7 @@ void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result
     const std::uint64_t size = result.result->size();
     outcome.succeeded = true;
     outcome.output = {.bytes = *std::move(result.result), .size = size};
+    if (result.kept_output) outcome.whole_output = to_text(*result.kept_output);
   } else if (is_stopping_ && result.result.error().failure_class == FailureClass::canceled) {
     outcome.interrupted = true;
   } else {
@@ -214,31 +345,36 @@ void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result
   one_less();
 }
 
+void DocumentExecutor::State::answer(Prepared&& prepared) {
+  preparations_.erase(key_of(prepared.id));
+  services_.sink.prepared(std::move(prepared));
+  one_less();
+}
+
 void DocumentExecutor::State::begin(Preparation&& preparation) {
-  const AttemptId id = preparation.id;
-  const auto done = [this, id](Prepared&& prepared) {
-    preparations_.erase(key_of(id));
-    services_.sink.prepared(std::move(prepared));
-    one_less();
-  };
-  const auto refused = [&](std::string message) {
-    Prepared prepared;
-    prepared.id = id;
-    prepared.failure = std::make_unique<Failure>(unreadable(std::move(message)));
-    done(std::move(prepared));
-  };
   if (is_stopping_) return one_less();
-  auto program = program_of(preparation.run_id, *preparation.context);
-  if (!program) return refused(program.error());
-  const auto step = (*program)->steps.find(*preparation.step);
-  if (step == (*program)->steps.end()) return refused("the document has no step \"" + *preparation.step + "\"");
-  ScopeFacts facts{*program, preparation.run_id, preparation.context, std::nullopt, 0, 1};
+  const RunId run = preparation.run_id;
+  const AttemptId id = preparation.id;
+  const std::shared_ptr<const JobContext> context = preparation.context;
+  with_program(run, *context, id, [this, preparation = std::move(preparation)](Loaded program) mutable {
+    if (program) return begin(std::move(preparation), *program);
+    if (program.error().failure_class == FailureClass::canceled) return one_less();
+    refuse_preparation(preparation.id, std::move(program).error());
+  });
+}
+
+void DocumentExecutor::State::begin(Preparation&& preparation, const std::shared_ptr<const Program>& program) {
+  const AttemptId id = preparation.id;
+  const auto step = program->steps.find(*preparation.step);
+  if (step == program->steps.end())
+    return refuse_preparation(id, unreadable("the document has no step \"" + *preparation.step + "\""));
+  ScopeFacts facts{program, preparation.run_id, preparation.context, std::nullopt, 0, 1};
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
-  const auto found = [done, program = *program](Prepared&& prepared) {
+  const auto done = [this, program](Prepared&& prepared) {
     make_recordable(*program, prepared);
-    done(std::move(prepared));
+    answer(std::move(prepared));
   };
-  auto run = std::make_shared<PreparationRun>(services_, std::move(scope), *step->second, id, found);
+  auto run = std::make_shared<PreparationRun>(services_, std::move(scope), *step->second, id, done);
   preparations_[key_of(id)] = run;
   run->start();
 }

@@ -4,7 +4,6 @@
 
 #include <boost/json/array.hpp>
 
-#include "exec/document/read_file.hpp"
 #include "exec/log_path.hpp"
 #include "text/place.hpp"
 
@@ -81,10 +80,14 @@ void PreparationRun::find_items() {
     case flow::ItemSource::Kind::file: {
       auto name = source.file.render(*scope_, flow::Quoting::none);
       if (!name) return fail("for_each: " + name.error());
-      const std::string path = name->starts_with('/') ? *name : scope_->facts().program->input.directory + "/" + *name;
-      const auto content = read_file(path);
-      if (!content) return fail("for_each: " + content.error());
-      return items_in_text(*content, path);
+      const std::string path = path_in(scope_->facts().program->input.directory, *name);
+      return services_.files.read(path, list_file_bytes_max, std::nullopt,
+                                  [this, weak = weak_from_this(), path](const FileContent& content) {
+                                    const auto self = weak.lock();
+                                    if (self == nullptr || !done_) return;
+                                    if (!content) return fail(judge().unreadable("for_each", content.error()));
+                                    items_in_text(*content, path);
+                                  });
     }
     case flow::ItemSource::Kind::command:
       return run(*source.command, true, [self = shared_from_this()](Judged result) {

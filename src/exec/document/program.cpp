@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <reprise/dialect.hpp>
 
-#include "exec/document/read_file.hpp"
 #include "exec/secrets/mask.hpp"
 #include "exec/secrets/sealing.hpp"
 #include "flow/reader.hpp"
@@ -45,17 +45,17 @@ std::expected<flow::Flow, std::string> exec_flow(const RunInput& input) {
 
 // ---- secrets ----------------------------------------
 
-std::expected<std::string, std::string> secret_value(const flow::Secret& secret) {
+std::expected<std::string, std::string> secret_value(const flow::Secret& secret, const ReadFile& read) {
   if (!secret.env.empty()) {
     const char* const value = std::getenv(secret.env.c_str());
     if (value == nullptr)
       return std::unexpected{"secret \"" + secret.name + "\": the environment has no " + secret.env};
     return std::string{value};
   }
-  auto value = read_file(secret.file);
-  if (!value) return std::unexpected{"secret \"" + secret.name + "\": " + value.error()};
+  auto value = read(secret.file, secret_file_bytes_max);
+  if (!value) return std::unexpected{"secret \"" + secret.name + "\": " + value.error().message};
   while (value->ends_with('\n') || value->ends_with('\r')) value->pop_back();
-  return value;
+  return *std::move(value);
 }
 
 std::string value_in_environment(const flow::Secret& secret) {
@@ -69,17 +69,22 @@ std::shared_ptr<const SecretTable> table_of(const std::vector<std::string>& valu
 }
 
 // The values of all secrets that the program knows by now; none of them is read twice.
-std::expected<void, std::string> read_secrets(Program& program, std::vector<std::string>& values) {
+std::expected<void, std::string> read_secrets(Program& program, const ReadFile& read,
+                                              std::vector<std::string>& values) {
   while (values.size() < program.secret_sources.size()) {
-    auto value = secret_value(program.secret_sources[values.size()]);
+    const flow::Secret& secret = program.secret_sources[values.size()];
+    const auto known = program.input.secret_contents.find(secret.file);
+    auto value = known != program.input.secret_contents.end() ? known->second : secret_value(secret, read);
     if (!value) return std::unexpected{value.error()};
+    if (secret.env.empty()) program.input.secret_contents[secret.file] = *value;
     values.push_back(*std::move(value));
   }
   program.secret_table = table_of(values);
   return {};
 }
 
-std::expected<void, std::string> load_own_secrets(Program& program, std::vector<std::string>& values) {
+std::expected<void, std::string> load_own_secrets(Program& program, const ReadFile& read,
+                                                  std::vector<std::string>& values) {
   std::vector<std::size_t> places;
   for (flow::Secret secret : program.flow.secrets) {
     if (!secret.file.empty() && !secret.file.starts_with('/'))
@@ -89,7 +94,7 @@ std::expected<void, std::string> load_own_secrets(Program& program, std::vector<
     places.push_back(static_cast<std::size_t>(known - program.secret_sources.begin()));
     if (known == program.secret_sources.end()) program.secret_sources.push_back(std::move(secret));
   }
-  if (auto read = read_secrets(program, values); !read) return read;
+  if (auto loaded = read_secrets(program, read, values); !loaded) return loaded;
   boost::json::object by_name;
   for (std::size_t index = 0; index < places.size(); ++index)
     by_name[program.flow.secrets[index].name] = values[places[index]];
@@ -104,7 +109,7 @@ std::expected<void, std::string> unseal(Program& program) {
   const auto text = unsealed(program.secret_table.get(), input.sealed);
   if (!text) return std::unexpected{"its input cannot be read: " + text.error()};
   const auto fields = flow::parse_json(*text);
-  if (!fields || !fields->is_object()) return std::unexpected{"its input cannot be read: a secret broke its form"};
+  if (!fields || !flow::is_map(*fields)) return std::unexpected{"its input cannot be read: a secret broke its form"};
   for (const auto& [name, value] : fields->get_object()) {
     if (name == "params") input.params = value;
     if (name == "file") input.file = flow::to_plain(value);
@@ -173,12 +178,19 @@ std::string encode(const RunInput& input) {
   object["argv"] = std::move(argv);
   object["retry"] = input.retry;
   if (!input.stdin_file.empty()) object["stdin"] = input.stdin_file;
+  if (input.kept_stdin) object["stdin_content"] = to_text(*input.kept_stdin);
   return flow::to_text(object);
+}
+
+std::string kept_stdin_path(const std::string& store_folder, const RunInput& input) {
+  if (input.stdin_file.empty() || store_folder.empty()) return input.stdin_file;
+  const std::filesystem::path name = std::filesystem::path{input.stdin_file}.filename();
+  return (std::filesystem::path{store_folder} / stdin_folder / name).string();
 }
 
 std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   const auto value = flow::parse_json(json);
-  if (!value || !value->is_object()) return std::unexpected{"its input is not that of a flow"};
+  if (!value || !flow::is_map(*value)) return std::unexpected{"its input is not that of a flow"};
   const boost::json::object& object = value->get_object();
   RunInput input;
   input.file = text_at(object, "file");
@@ -188,6 +200,7 @@ std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   input.stdin_file = text_at(object, "stdin");
   input.sealed = text_at(object, "sealed");
   input.secrets = decoded_secrets(object.if_contains("secrets"));
+  input.kept_stdin = kept_file_from(text_at(object, "stdin_content"));
   if (const Json* params = object.if_contains("params")) input.params = *params;
   if (const Json* depth = object.if_contains("depth"); depth != nullptr && depth->is_int64())
     input.depth = static_cast<std::uint32_t>(depth->get_int64());
@@ -198,19 +211,23 @@ std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   return input;
 }
 
-std::expected<std::shared_ptr<const Program>, std::string> load_program(std::string_view run_input) {
-  auto input = decode_run_input(run_input);
-  if (!input) return std::unexpected{input.error()};
-  return load_program(*std::move(input));
+FileContent without_files(const std::string& /*path*/, std::size_t /*bytes_max*/) { return std::string{}; }
+
+std::vector<std::string> secret_files(const std::vector<flow::Secret>& secrets) {
+  std::vector<std::string> files;
+  for (const flow::Secret& secret : secrets) {
+    if (secret.env.empty()) files.push_back(secret.file);
+  }
+  return files;
 }
 
-std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input) {
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, const ReadFile& read_secret) {
   auto program = std::make_shared<Program>();
   program->input = std::move(input);
   program->params = boost::json::object{};
   program->secret_sources = program->input.secrets;
   std::vector<std::string> secret_values;
-  if (auto read = read_secrets(*program, secret_values); !read) return std::unexpected{read.error()};
+  if (auto loaded = read_secrets(*program, read_secret, secret_values); !loaded) return std::unexpected{loaded.error()};
   if (auto opened = unseal(*program); !opened) return std::unexpected{opened.error()};
   if (program->input.is_exec()) {
     auto flow = exec_flow(program->input);
@@ -221,7 +238,8 @@ std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput
     auto read = flow::read_flow(program->input.text, masked(program->secret_table, program->input.file));
     if (!read) return std::unexpected{render(read.error())};
     program->flow = std::move(read->flow);
-    if (auto loaded = load_own_secrets(*program, secret_values); !loaded) return std::unexpected{loaded.error()};
+    if (auto loaded = load_own_secrets(*program, read_secret, secret_values); !loaded)
+      return std::unexpected{loaded.error()};
     auto params = flow::bind_params(program->flow, program->input.params);
     if (!params) return std::unexpected{masked(program->secret_table, joined(params.error()))};
     program->params = *std::move(params);

@@ -12,12 +12,15 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <reprise/diagnostic.hpp>
 
+#include "exec/document/read_file.hpp"
+#include "exec/kept_file.hpp"
 #include "exec/secrets/secret_table.hpp"
 #include "flow/flow.hpp"
 
@@ -34,18 +37,24 @@ struct RunInput {
   std::vector<flow::Secret> secrets = {};
   std::string sealed =
       {};  // fields with secrets in them, as sealed JSON text; the same fields above are for people then
+  std::map<std::string, std::string, std::less<>> secret_contents =
+      {};  // of files that were read already; never recorded
 
   // exec
   std::vector<std::string> argv = {};
-  std::string retry = {};       // the native policy, as JSON
-  std::string stdin_file = {};  // replayed to each attempt; empty = nothing
+  std::string retry = {};                   // the native policy, as JSON
+  std::string stdin_file = {};              // replayed to each attempt; empty = nothing
+  std::optional<KeptFile> kept_stdin = {};  // what that file must be; older records do not say
 
   bool is_exec() const noexcept { return text.empty(); }
 };
 std::string encode(const RunInput& input);
+// Where its standard input stands now: a store may have been moved since. Empty = it has none.
+std::string kept_stdin_path(const std::string& store_folder, const RunInput& input);
 std::expected<RunInput, std::string> decode_run_input(std::string_view json);
 
 inline constexpr std::string_view exec_step = "command";
+inline constexpr std::string_view stdin_folder = "stdin";  // beside the store: what `exec` was given
 
 struct Program {
   RunInput input;
@@ -59,9 +68,14 @@ struct Program {
   std::shared_ptr<const SecretTable> secret_table;  // their values, in this order; nullptr = none has one
 };
 
-// The error is for people: what is wrong with the document, its parameters or its secrets.
-std::expected<std::shared_ptr<const Program>, std::string> load_program(std::string_view run_input);
-std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input);
+// The error is for people: what is wrong with the document, its parameters or its secrets. Secrets that stand in files are read by `read`,
+// which may block; with without_files they are left out, which is enough for those who only look at the document.
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input,
+                                                                        const ReadFile& read = read_regular_file);
+FileContent without_files(const std::string& path, std::size_t bytes_max);
+
+// Those that stand in files: which.
+std::vector<std::string> secret_files(const std::vector<flow::Secret>& secrets);
 
 // What the run is submitted with: its input without secrets.
 RunInput recorded_input(const Program& program);

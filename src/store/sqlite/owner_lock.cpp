@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/private_file.hpp"
 #include "store/sqlite/connection.hpp"
 
 namespace reprise::store::sqlite {
@@ -25,8 +26,8 @@ std::string holder_of(int file) {
 }
 
 Error locked(int file, const std::string& store_path) {
-  return {ErrorCode::store_locked,
-          "Cannot open " + store_path + ": " + holder_of(file) + " owns it. Stop that process, or use another store, such as memory:."};
+  return {ErrorCode::store_locked, "Cannot open " + store_path + ": " + holder_of(file) +
+                                       " owns it. Stop that process, or use another store, such as memory:."};
 }
 
 }  // namespace
@@ -40,7 +41,9 @@ OwnerLock::~OwnerLock() {
 Result<OwnerLock> OwnerLock::take(const std::string& store_path) {
   OwnerLock lock;
   lock.path_ = store_path + "-owner";
-  const int file = open(lock.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (auto made = base::make_private_file(lock.path_); !made)
+    return std::unexpected{error_from_errno(made.error().value(), store_path, "open")};
+  const int file = open(lock.path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return std::unexpected{error_from_errno(errno, store_path, "open")};
   if (flock(file, LOCK_EX | LOCK_NB) != 0) {
     const Error error = errno == EWOULDBLOCK ? locked(file, store_path) : error_from_errno(errno, store_path, "lock");
