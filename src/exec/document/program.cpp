@@ -2,10 +2,9 @@
 
 #include <unistd.h>
 
-#include <filesystem>
-
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
