@@ -14,7 +14,7 @@
 
 #include <reprise/engine.hpp>
 
-#include "cli/look_app.hpp"
+#include "cli/app.hpp"
 #include "cli/looking.hpp"
 #include "cli/store_option.hpp"
 #include "exec/log_path.hpp"
@@ -364,21 +364,10 @@ TEST_F(CliLook, WhatIsNotThereHasItsExitCode) {
 }
 
 TEST_F(CliLook, TheCommandLineReachesTheCommands) {
-  const auto run_line = [](std::vector<std::string> words) {
-    return answer_of([&] {
-      CLI::App app{"test", "reprise"};
-      LookOptions options;
-      std::function<int()> chosen;
-      add_look_commands(app, options, chosen);
-      std::ranges::reverse(words);
-      try {
-        app.parse(words);
-      } catch (const CLI::ParseError& error) {
-        std::fputs(error.what(), stderr);
-        return 2;
-      }
-      return chosen();
-    });
+  const auto run_line = [](const std::vector<std::string>& words) {
+    std::vector<const char*> arguments{"reprise"};
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    return answer_of([&] { return run(arguments); });
   };
   expect_json_lines(run_line({"runs", "--store", url_, "--status", "failed", "--since", "1h", "--format", "json"}).out,
                     1);
