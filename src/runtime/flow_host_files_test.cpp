@@ -39,8 +39,8 @@ class FlowHostFiles : public testing::Test {
   void wait_for_the_read() const { began_->wait(false); }
 
   RunId start(std::string document) {
-    const auto run =
-        host_->submit({.file = "flow.yaml", .text = std::move(document), .directory = "/tmp", .params = {}});
+    const auto run = host_->submit(
+        {.file = "flow.yaml", .text = std::move(document), .directory = "/tmp", .params = {}}, {}, exec::without_files);
     EXPECT_TRUE(run.has_value()) << (run ? "" : run.error().message);
     EXPECT_TRUE(host_->go_on(*run).has_value());
     return *run;
