@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/sha256.hpp"
 #include "runtime/ids.hpp"
-#include "store/content_hash.hpp"
 
 namespace reprise::sim {
 
@@ -37,7 +37,7 @@ bool is_refusal(const Error& error) {
 
 event::Payload payload_of(std::string bytes, std::string& body) {
   if (bytes.size() <= event::payload_inline_max) return event::Payload::of(std::move(bytes));
-  event::Payload payload{store::content_hash(bytes), bytes.size(), true};
+  event::Payload payload{base::sha256(bytes), bytes.size(), true};
   body = std::move(bytes);
   return payload;
 }

@@ -6,7 +6,7 @@
 
 #include <reprise/engine.hpp>
 
-#include "store/content_hash.hpp"
+#include "base/sha256.hpp"
 
 namespace reprise::sim {
 namespace {
@@ -107,7 +107,7 @@ void FaultyExecutor::say_prepared(const event::AttemptId& id, const Finding& fin
     begins.prepared.items = static_cast<std::uint32_t>(finding.elements.size());
     begins.prepared.list = event::Payload::of(encode_list(finding.elements));
     if (event::Payload& list = begins.prepared.list; list.size > event::payload_inline_max) {
-      begins.body = std::exchange(list.bytes, store::content_hash(list.bytes));
+      begins.body = std::exchange(list.bytes, base::sha256(list.bytes));
       list.hashed = true;
     }
   }
@@ -168,7 +168,7 @@ void FaultyExecutor::say(const event::AttemptId& id, const Act& act) {
   if (act.output.size() <= event::payload_inline_max) {
     ended.outcome.output = event::Payload::of(act.output);
   } else {
-    ended.outcome.output = {store::content_hash(act.output), act.output.size(), true};
+    ended.outcome.output = {base::sha256(act.output), act.output.size(), true};
     ended.body = act.output;
   }
   model_.sent(id, ended.outcome.output.view());

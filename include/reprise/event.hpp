@@ -102,7 +102,7 @@ struct Event {
   std::uint32_t items = 0;                // prepared
   RunStatus status = RunStatus::running;  // ended; finishing: what it would end with
   // progress: its words; signaled: the name; submitted: the key; cancel_requested: why; fallback: which (fallback, on_failure);
-  // reopened: the step it was limited to
+  // reopened: the step it was limited to; completed: length and hash of the whole output, when `output` is not all of it
   std::string text = {};
   std::string output = {};  // completed: the result; submitted, signaled: the input. Large ones: see `output_size`
   std::uint64_t output_size =

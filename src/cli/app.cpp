@@ -101,7 +101,7 @@ CommandShape tree_with(Options& options) {
       root,
       "Exit codes: 0 done, 1 failed for good, 2 bad usage, 3 invalid document, 4 no such run, 5 trouble with the "
       "store,\n"
-      "124 a deadline passed, 130 and 143 interrupted.\n\n"
+      "124 a deadline passed, 129, 130 and 143 interrupted.\n\n"
       "Documents: reprise COMMAND --help, man reprise-COMMAND; docs/tutorial.md of the source is a tutorial.\n\n"
       "Try these first:\n"
       "  reprise exec -- sh -c 'test $REPRISE_ATTEMPT = 2'\n"

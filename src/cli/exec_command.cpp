@@ -1,25 +1,22 @@
 // reprise exec: one command, retried and durable, that behaves like `env` and `timeout` towards everybody else.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
 #include <reprise/dialect.hpp>
 
+#include "base/private_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
+#include "cli/kept_stdin.hpp"
 #include "cli/run_commands.hpp"
+#include "cli/same_run.hpp"
 #include "cli/store_option.hpp"
 #include "cli/watching.hpp"
 #include "exec/document/attempt_run.hpp"
 #include "exec/log_path.hpp"
 #include "runtime/flow_plan.hpp"
-#include "runtime/snapshot.hpp"
 #include "text/value.hpp"
 
 namespace reprise::cli {
@@ -79,64 +76,50 @@ std::expected<std::string, int> policy_text(const ExecOptions& options) {
   return std::unexpected{exit_exec_usage};
 }
 
-// Everything up to the end of standard input. The error is an exit code.
-std::expected<std::size_t, int> copy_stdin(const RunSession& session, int out) {
-  char buffer[65536];
-  std::size_t total = 0;
-  while (true) {
-    if (const int signal = session.wait_to_read(STDIN_FILENO); signal != 0) return std::unexpected{128 + signal};
-    const ssize_t count = read(STDIN_FILENO, buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return total;
-    if (write(out, buffer, static_cast<std::size_t>(count)) != count) {
-      usage_error("cannot keep standard input: the disk is full");
-      return std::unexpected{exit_exec_usage};
-    }
-    total += static_cast<std::size_t>(count);
-  }
-}
-
-// What comes from a file or a pipe is kept for every attempt; from a terminal nothing is read. Empty: there is nothing.
-std::expected<std::string, int> spooled_stdin(const RunSession& session) {
-  struct stat info {};
-  if (fstat(STDIN_FILENO, &info) != 0 || S_ISCHR(info.st_mode)) return std::string{};
-  const std::string folder = session.folder() + "/stdin";
-  std::error_code problem;
-  fs::create_directories(folder, problem);
-  std::string path = folder + "/XXXXXX";
-  const int out = mkstemp(path.data());
-  if (out < 0) {
-    usage_error("cannot keep standard input in " + folder);
-    return std::unexpected{exit_exec_usage};
-  }
-  const auto copied = copy_stdin(session, out);
-  close(out);
-  if (copied && *copied > 0) return path;
-  fs::remove(path, problem);
-  if (!copied) return std::unexpected{copied.error()};
-  return std::string{};
-}
-
-void pass_output_on(const std::string& file, const std::string& recorded) {
-  std::signal(SIGPIPE, SIG_DFL);  // the run is over: whoever has read enough ends us, as in every pipe
-  std::ifstream stream{file, std::ios::binary};
-  if (!stream) {  // it wrote nothing, or its file is gone: what was recorded is all there is
-    print(recorded);
-    if (!recorded.empty()) print("\n");
-    return;
-  }
+void pass_file_on(const std::string& path) {
+  std::ifstream stream{path, std::ios::binary};
   char buffer[65536];
   while (stream.read(buffer, sizeof buffer) || stream.gcount() > 0)
-    print({buffer, static_cast<std::size_t>(stream.gcount())});
+    print_bytes({buffer, static_cast<std::size_t>(stream.gcount())});
 }
 
-// What the run was given. The key may be that of an earlier run, which has its own.
-std::optional<exec::RunInput> recorded_input(RunSession& session, const RunId& run) {
-  auto snapshot = runtime::Snapshot::open(session.store());
-  const auto view = snapshot ? snapshot->run(run) : std::expected<std::optional<runtime::RunView>, Error>{};
-  if (!view || !*view) return std::nullopt;
-  const auto input = exec::decode_run_input((*view)->input);
-  return input ? std::optional{*input} : std::nullopt;
+// Length and hash of the output's file, from the record. std::nullopt: the record holds the output itself.
+std::expected<std::optional<exec::KeptFile>, Error> kept_output(RunSession& session, const RunId& run) {
+  const auto events = session.host().engine().events(run);
+  if (!events) return std::unexpected{events.error()};
+  std::optional<exec::KeptFile> kept;
+  for (const Event& event : *events) {
+    if (event.type == EventType::completed) kept = exec::kept_file_from(event.text);
+  }
+  return kept;
+}
+
+// What the successful attempt wrote, or nothing of it: half an output must not look like one. Gives the exit code.
+int pass_output_on(RunSession& session, const RunId& run, const RunOutcome& outcome) {
+  const auto kept = kept_output(session, run);
+  if (!kept) return show_error(kept.error());
+  const std::string file =
+      exec::exec_stdout_file(exec::log_path(session.folder(), run, exec::exec_step, 0, outcome.attempts));
+  if (*kept) {
+    if (auto same = exec::check(file, **kept); !same) {
+      usage_error(fmt::format("the command has succeeded, but its output is lost: {}", same.error()));
+      return exit_exec_usage;
+    }
+  }
+  std::signal(SIGPIPE, SIG_DFL);  // the run is over: whoever has read enough ends us, as in every pipe
+  std::error_code problem;
+  const bool is_in_file = *kept || fs::exists(file, problem);  // runs of older versions have the file only
+  is_in_file ? pass_file_on(file) : print_bytes(outcome.output);
+  return exit_done;
+}
+
+// An earlier run has its own standard input. If this is the same, byte by byte, it takes the place of one that a power cut has damaged.
+void settle_second_copy(const KeptStdin& given, const std::string& folder, const exec::RunInput& run) {
+  if (given.path.empty() || given.path == run.stdin_file) return;
+  std::error_code problem;
+  const bool is_same = run.kept_stdin && run.kept_stdin == given.content;
+  if (is_same) fs::rename(given.path, exec::kept_stdin_path(folder, run), problem);
+  if (!is_same || problem) fs::remove(given.path, problem);
 }
 
 int exit_code_of_command(const RunSession::End& end) {
@@ -145,7 +128,9 @@ int exit_code_of_command(const RunSession::End& end) {
   const Failure& failure = outcome.failure;
   if (failure.kind == FailureKind::timeout || failure.kind == FailureKind::stalled) return exit_timeout;
   if (failure.signal) return 128 + *failure.signal;
-  return failure.exit_code && *failure.exit_code != 0 ? *failure.exit_code : exit_failed;
+  if (failure.kind == FailureKind::worker_lost) return exit_failed;
+  if (!failure.exit_code) return exit_exec_usage;  // not the command: its input or output could not be kept
+  return *failure.exit_code != 0 ? *failure.exit_code : exit_failed;
 }
 
 }  // namespace
@@ -156,29 +141,27 @@ int exec_command(const ExecOptions& options) {
   auto session = RunSession::open(options.watch, true);
   if (!session) return session.error();
   RunSession& open = **session;
-  auto spooled = spooled_stdin(open);
-  if (!spooled) return spooled.error();
+  const auto given = keep_stdin(open, options.standard_input);
+  if (!given) return given.error();
   std::error_code problem;
   exec::RunInput input;
   input.file = "exec";
   input.directory = fs::current_path(problem).string();
   input.argv = options.command;
   input.retry = *retry;
-  input.stdin_file = *spooled;
+  input.stdin_file = given->path;
+  input.kept_stdin = given->content;
   const auto run = open.host().submit(input, options.id);
   if (!run) {
-    fs::remove(*spooled, problem);
+    fs::remove(given->path, problem);
     return show_error(run.error());
   }
-  if (const auto recorded = options.id.empty() ? std::nullopt : recorded_input(open, *run)) {
-    if (recorded->stdin_file != *spooled)
-      fs::remove(*spooled, problem);  // an earlier run goes on with what it was given
-    *spooled = recorded->stdin_file;
-    if (recorded->argv != options.command) {
-      print_error(fmt::format("reprise exec: the id {} belongs to another command\n", options.id));
-      return exit_exec_usage;
-    }
+  const auto same = input_of_same_run(open, *run, options.id, input, exit_exec_usage);
+  if (!same) {
+    if (same.error() == exit_exec_usage) fs::remove(given->path, problem);  // of no run
+    return same.error();
   }
+  settle_second_copy(*given, open.folder(), *same);
   const auto before = open.host().go_on(*run);
   if (!before) return show_error(before.error());
 
@@ -186,14 +169,15 @@ int exec_command(const ExecOptions& options) {
   auto plan = std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow));
   const auto end = open.follow(*run, std::move(plan), options.id.empty() ? 0 : *before);
   if (!end) return end.error();
+  int code = exit_code_of_command(*end);
   if (end->outcome.status == RunStatus::succeeded) {
-    const std::string log = exec::log_path(open.folder(), *run, exec::exec_step, 0, end->outcome.attempts);
-    pass_output_on(exec::exec_stdout_file(log), end->outcome.output);
+    code = pass_output_on(open, *run, end->outcome);
+    const std::string kept = exec::kept_stdin_path(open.folder(), *same);
+    if (!kept.empty()) static_cast<void>(base::remove_below(open.folder(), base::name_below(open.folder(), kept)));
   }
-  if (end->outcome.status == RunStatus::succeeded && !spooled->empty()) fs::remove(*spooled, problem);
   const bool had_trouble = end->outcome.attempts > 1 || end->outcome.status != RunStatus::succeeded;
   if (had_trouble || options.watch.json) open.report(*run, *end);
-  return exit_code_of_command(*end);
+  return code;
 }
 
 }  // namespace reprise::cli

@@ -6,6 +6,7 @@
 #include "runtime/flow_plan.hpp"
 #include "text/duration.hpp"
 #include "text/place.hpp"
+#include "text/utf8.hpp"
 #include "text/value.hpp"
 
 namespace reprise::cli {
@@ -140,8 +141,8 @@ Value step_value(const flow::Step& step, bool runs_finally) {
 std::string plan_in_words(const flow::Flow& flow) {
   const auto steps = flow::planned_steps(flow);
   std::string out =
-      fmt::format("{}: {} of {} steps, at most {} attempts at a time{}\n", flow.name, steps.size(), flow.steps.size(),
-                  flow.max_parallel > 0 ? flow.max_parallel : runtime::default_max_parallel,
+      fmt::format("{}: {} of {} steps, at most {} attempts at a time{}\n", text::safe_to_show(flow.name), steps.size(),
+                  flow.steps.size(), flow.max_parallel > 0 ? flow.max_parallel : runtime::default_max_parallel,
                   flow.deadline ? ", deadline " + text::rough_duration(*flow.deadline) : "");
   for (std::size_t index = 0; index < steps.size(); ++index)
     add_words(out, *steps[index], fmt::format("{:>3}.", index + 1));

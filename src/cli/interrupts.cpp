@@ -20,6 +20,12 @@ sigset_t set_of(std::initializer_list<int> signals) {
   return set;
 }
 
+// Blocked, an ignored signal would be told to us all the same.
+bool is_ignored(int signal) {
+  struct sigaction action = {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 // What Ctrl-Z does when nobody minds it. Returns when the program goes on.
 void stop_as_usual() {
   const sigset_t stop = set_of({SIGTSTP});
@@ -34,7 +40,8 @@ void stop_as_usual() {
 }  // namespace
 
 Interrupts::Interrupts(bool also_stops) {
-  const sigset_t set = also_stops ? set_of({SIGINT, SIGTERM, SIGTSTP, SIGCONT}) : set_of({SIGINT, SIGTERM});
+  sigset_t set = also_stops ? set_of({SIGINT, SIGTERM, SIGTSTP, SIGCONT}) : set_of({SIGINT, SIGTERM});
+  if (!is_ignored(SIGHUP)) sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signals_ = signalfd(-1, &set, SFD_CLOEXEC);
   quit_ = eventfd(0, EFD_CLOEXEC);

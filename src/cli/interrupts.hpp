@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM as calls instead of the end of the program; and, for those who draw on the terminal, a word before Ctrl-Z stops it and
-// when it goes on.
+// SIGINT, SIGTERM and SIGHUP as calls instead of the end of the program; and, for those who draw on the terminal, a word before Ctrl-Z stops it
+// and when it goes on. SIGHUP that was ignored from the start (nohup) stays ignored.
 //
 // Made before any other thread is, so that all of them leave these signals alone. Commands that are started get them back as usual.
 // Thread safety: the handler is called from a thread of its own, one call at a time.

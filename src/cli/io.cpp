@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "text/utf8.hpp"
+
 namespace reprise::cli {
 namespace {
 
@@ -103,7 +105,7 @@ std::expected<Policy, int> load_policy(const PolicySource& source, Warnings warn
 std::expected<void, int> write_file(const std::string& path, std::string_view text) {
   bool is_written = false;
   if (path == "-") {
-    print(text);
+    print_bytes(text);
     is_written = std::fflush(stdout) == 0;
   } else {
     std::error_code problem;
@@ -118,9 +120,13 @@ std::expected<void, int> write_file(const std::string& path, std::string_view te
       usage_error(fmt::format("cannot write {}: {}", path == "-" ? "standard output" : path, std::strerror(errno))));
 }
 
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(std::string_view text) { print_bytes(text::lines_safe_to_show(text)); }
 
-void print_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void print_error(std::string_view text) { print_error_bytes(text::lines_safe_to_show(text)); }
+
+void print_bytes(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
+
+void print_error_bytes(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stderr); }
 
 int usage_error(std::string_view message) {
   print_error(fmt::format("reprise: {}\n", message));

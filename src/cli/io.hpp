@@ -29,8 +29,14 @@ std::expected<Policy, int> load_policy(const PolicySource& source, Warnings warn
 // they are. The error is an exit code; the message has been written already.
 std::expected<void, int> write_file(const std::string& path, std::string_view text);
 
+// Everything for people and all JSON goes through these: text from a document, a store or the command line may hold characters that would
+// control a terminal, and they are replaced here, whoever forgot it before.
 void print(std::string_view text);          // standard output
 void print_error(std::string_view text);    // standard error
 int usage_error(std::string_view message);  // "reprise: …", exit code 2
+
+// As they are: what commands wrote, files, and the escape codes that are our own.
+void print_bytes(std::string_view bytes);        // standard output
+void print_error_bytes(std::string_view bytes);  // standard error
 
 }  // namespace reprise::cli

@@ -42,10 +42,10 @@ bool print_file(const std::string& path, bool ends_line) {
   char block[64 * 1024];
   char last = '\n';
   while (const std::size_t size = std::fread(block, 1, sizeof block, file)) {
-    print({block, size});
+    print_bytes({block, size});
     last = block[size - 1];
   }
-  if (ends_line && last != '\n') print("\n");
+  if (ends_line && last != '\n') print_bytes("\n");
   const bool read = std::ferror(file) == 0;
   std::fclose(file);
   return read;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/private_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
 #include "cli/looking.hpp"
@@ -58,22 +59,23 @@ std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) 
   return choice;
 }
 
-// Standard input of an exec that has not succeeded. Only its name counts: the store may have been moved since.
-void remove_kept_stdin(const std::string& folder, const runtime::RunView& view, std::error_code& problem) {
+// Standard input of an exec that has not succeeded.
+base::SystemResult<void> remove_kept_stdin(const std::string& folder, const runtime::RunView& view) {
   const auto input = exec::decode_run_input(view.input);
-  if (!input || input->argv.empty() || input->stdin_file.empty()) return;
-  const std::filesystem::path name = std::filesystem::path{input->stdin_file}.filename();
-  if (!name.empty() && name != "." && name != "..")
-    std::filesystem::remove(std::filesystem::path{folder} / "stdin" / name, problem);
+  if (!input || input->argv.empty() || input->stdin_file.empty()) return {};
+  return base::remove_below(folder, base::name_below(folder, exec::kept_stdin_path(folder, *input)));
 }
 
 // A run keeps the document it was begun with. Whoever has put the file right meanwhile must know.
 void tell_if_document_changed(const runtime::RunView& view, const WatchOptions& options) {
   const auto input = exec::decode_run_input(view.input);
   if (!input || input->is_exec() || options.progress == ProgressMode::quiet) return;
-  const auto path = std::filesystem::path{input->directory} / std::filesystem::path{input->file}.filename();
+  const auto program = exec::load_program(*input, exec::without_files);  // a recorded input has no secrets in it
+  if (!program) return;                             // whoever resumes the run says why
+  const exec::RunInput& whole = (*program)->input;
+  const auto path = std::filesystem::path{whole.directory} / std::filesystem::path{whole.file}.filename();
   std::ifstream file{path, std::ios::binary};
-  if (!file || std::string{std::istreambuf_iterator<char>{file}, {}} == input->text) return;
+  if (!file || std::string{std::istreambuf_iterator<char>{file}, {}} == whole.text) return;
   print_error(
       fmt::format("{} has changed; this run goes on with the document it was begun with. To run the new one: "
                   "reprise run {}\n",
@@ -162,11 +164,12 @@ int remove_run(const OperateOptions& options) {
   if (!engine) return show_error(engine.error());
   if (auto removed = engine->remove(known->id); !removed) return show_error(removed.error());
   const std::string folder = store_folder(url);
-  std::error_code problem;
-  std::filesystem::remove_all(exec::log_folder(folder, known->id), problem);
-  if (!problem) remove_kept_stdin(folder, known->view, problem);
-  if (problem)
-    print_error("reprise: the run is forgotten, its files could not be removed: " + problem.message() + "\n");
+  auto removed = base::remove_below(folder, base::name_below(folder, exec::log_folder(folder, known->id)));
+  if (removed) removed = remove_kept_stdin(folder, known->view);
+  if (!removed) {
+    print_error("reprise: the run is forgotten, its files could not be removed: " + base::words_of(removed.error()) +
+                "\n");
+  }
   return exit_done;
 }
 

@@ -121,7 +121,7 @@ class LiveTerminal final : public Progress {
       }
     }
     const std::string bytes = painter_.paint(size, staying, picture);
-    if (!bytes.empty()) print_error(bytes);
+    if (!bytes.empty()) print_error_bytes(bytes);
   }
 
   std::mutex mutex_;

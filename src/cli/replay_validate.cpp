@@ -126,7 +126,7 @@ int validate_replay(const RunOptions& options) {
   if (!session) return session.error();
   const auto run = (*session)->host().submit(*input);
   if (!run) return show_error(run.error());
-  const auto program = exec::load_program(*input);
+  const auto program = exec::load_program(*input, exec::without_files);
   const auto end = (*session)->follow(*run, std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow)));
   if (!end) return end.error();
   if (end->signal != 0) return exit_code_of(*end);

@@ -56,14 +56,22 @@ CommandShape exec_shape(ExecOptions& options) {
       true;
   add_option(command, "--never-on", options.never_on, "LIST", "never retry these").is_list = true;
   add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_choice(
+      command, "--stdin", options.standard_input,
+      Choices<StdinMode>{{"auto", StdinMode::automatic}, {"replay", StdinMode::replay}, {"none", StdinMode::none}},
+      "auto (default): what a file or a pipe holds is given to each attempt; replay: whatever it is; none: nothing");
+  add_flag(
+      command, "-n,--no-stdin", [&options] { options.standard_input = StdinMode::none; },
+      "leaves standard input alone, as in a `while read` loop (--stdin none)");
   add_arguments(command, "CMD", options.command, "ARG...", "the command and its arguments");
   command.ends_with_arguments = true;
   set_footer(
       command,
-      "Only the successful attempt's output reaches standard output. Standard input, unless it is a terminal, is read "
-      "to its end first and\n"
-      "replayed to each attempt (write </dev/null when the command needs none and nobody closes it).\n\n"
-      "Exit code: the command's own; 124 timed out, 125 bad usage, 126 not executable, 127 not found.\n\n"
+      "Only the successful attempt's output reaches standard output. Standard input that is a file or a pipe is\n"
+      "given to each attempt anew: a file is copied from its position, which stays; a pipe is read to its end\n"
+      "first (-n leaves it to the script around).\n\n"
+      "Exit code: the command's own; 124 timed out, 125 bad usage or trouble of exec itself, 126 not executable,\n"
+      "127 not found.\n\n"
       "  reprise exec --retry aggressive --timeout 30s -- curl -fsS -o data.json https://example.org/\n"
       "  reprise exec --max-attempts 5 --backoff exponential:1s..30s -- ./upload.sh");
   command.run = [&options] { return exec_command(options); };
@@ -151,8 +159,8 @@ void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOpti
   commands.push_back(validate_command(options.validate));
 
   CommandShape& letters = root.command("dead-letters");
-  letters.commands.push_back(resume_command("dead-letters ", "retry", "Tries them again", options.retry_letter,
-                                            Extent::may_be_part, retry));
+  letters.commands.push_back(
+      resume_command("dead-letters ", "retry", "Tries them again", options.retry_letter, Extent::may_be_part, retry));
   letters.commands.push_back(drop_command(options.drop_letter));
   CommandShape& story = root.command("replay");
   add_flag(story, "--validate", options.validate_replay, "runs it again, in memory, and reports every difference");

@@ -31,6 +31,9 @@ struct RunFlowOptions {
   bool dry_run = false;
 };
 
+// What `exec` does with its standard input. automatic: reads files and pipes, and leaves terminals and devices alone.
+enum class StdinMode : std::uint8_t { automatic, replay, none };
+
 struct ExecOptions {
   WatchOptions watch;
   std::vector<std::string> command;
@@ -42,6 +45,7 @@ struct ExecOptions {
   std::string max_elapsed;
   std::vector<std::string> only_on;
   std::vector<std::string> never_on;
+  StdinMode standard_input = StdinMode::automatic;
   std::string id;
 };
 

@@ -11,10 +11,12 @@
 #include "cli/flow_words.hpp"
 #include "cli/io.hpp"
 #include "cli/run_commands.hpp"
+#include "cli/same_run.hpp"
 #include "cli/store_option.hpp"
 #include "cli/this_machine.hpp"
 #include "cli/watching.hpp"
 #include "exec/document/program.hpp"
+#include "exec/secrets/mask.hpp"
 #include "flow/reader.hpp"
 #include "runtime/flow_plan.hpp"
 
@@ -33,26 +35,29 @@ std::expected<flow::Json, int> given_input(const std::string& option) {
   }
   auto value = flow::parse_json(text);
   if (!value) return std::unexpected{usage_error("--input is not JSON: " + value.error())};
-  if (!value->is_object()) return std::unexpected{usage_error("--input must be a JSON object: {\"name\": value, …}")};
+  if (!flow::is_map(*value)) return std::unexpected{usage_error("--input must be a JSON object: {\"name\": value, …}")};
   return *std::move(value);
 }
 
 std::expected<flow::Json, int> given_params(const RunFlowOptions& options, const flow::Flow& flow) {
   auto params = given_input(options.input);
   if (!params) return params;
+  const auto refused = [&](std::string why) {
+    return std::unexpected{usage_error(exec::masked(exec::secrets_in_environment(flow), std::move(why)))};
+  };
   for (const std::string& setting : options.set) {
     const std::size_t equals = setting.find('=');
     if (equals == std::string::npos || equals == 0)
       return std::unexpected{usage_error(fmt::format("--set expects key=value, found {}", setting))};
     const std::string key = setting.substr(0, equals);
     auto value = flow::param_from_text(flow, key, setting.substr(equals + 1));
-    if (!value) return std::unexpected{usage_error(value.error())};
+    if (!value) return refused(value.error());
     params->get_object()[key] = *std::move(value);
   }
   if (auto bound = flow::bind_params(flow, *params); !bound) {
     std::string all;
     for (const std::string& mistake : bound.error()) all += (all.empty() ? "" : "\nreprise: ") + mistake;
-    return std::unexpected{usage_error(all)};
+    return refused(std::move(all));
   }
   return params;
 }
@@ -84,8 +89,9 @@ int run_flow(const RunFlowOptions& options) {
     print_error(render(read.error()));
     return exit_invalid;
   }
-  if (options.watch.progress != ProgressMode::quiet) print_error(render(read->warnings));
   const flow::Flow& flow = read->flow;
+  if (options.watch.progress != ProgressMode::quiet)
+    print_error(render(read->warnings) + render(exec::warnings_about_secrets(flow, file->name)));
   auto params = given_params(options, flow);
   if (!params) return params.error();
   if (options.dry_run) {
@@ -102,12 +108,14 @@ int run_flow(const RunFlowOptions& options) {
   input.text = file->text;
   input.directory = folder_of(options.file);
   input.params = *std::move(params);
-  if (const auto program = exec::load_program(input); !program) return usage_error(program.error());
+  const auto program = exec::load_program(input);
+  if (!program) return usage_error(program.error());
 
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
   const auto run = (*session)->host().submit(input, options.id);
   if (!run) return show_error(run.error());
+  if (const auto same = input_of_same_run(**session, *run, options.id, exec::recorded_input(**program), exit_invalid); !same) return same.error();
   const auto before = (*session)->host().go_on(*run);
   if (!before) return show_error(before.error());
   return (*session)->follow_and_report(*run, std::make_shared<const core::Plan>(runtime::plan_of(flow)),

@@ -1,10 +1,14 @@
 #include "cli/store_option.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
 
+#include "base/private_file.hpp"
 #include "cli/io.hpp"
 #include "store/real_path.hpp"
 
@@ -30,6 +34,14 @@ std::string store_folder(std::string_view url) {
   if (std::filesystem::is_symlink(path, problem)) path = store::real_path(path.string());
   const std::string folder = path.parent_path().string();
   return folder.empty() ? "." : folder;
+}
+
+void make_store_folder(const std::string& folder) {
+  const auto made = base::make_private_folder(folder);
+  if (!made || !*made || std::filesystem::path{folder}.filename() != ".reprise") return;
+  constexpr std::string_view everything = "*\n";
+  const auto file = base::open_below(folder, ".gitignore", O_WRONLY | O_CREAT | O_EXCL);
+  [[maybe_unused]] const bool written = file && write(file->get(), everything.data(), everything.size()) > 0;
 }
 
 int exit_code_of(ErrorCode code) noexcept {

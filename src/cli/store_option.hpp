@@ -18,6 +18,9 @@ std::string store_path(std::string_view url);
 // The folder it stands in (of a link: what it leads to), "." for the working directory: logs are kept beside the store.
 std::string store_folder(std::string_view url);
 
+// Made for this user alone, if it is missing; one called .reprise tells git to pass it over. What hinders it, the opening of the store tells.
+void make_store_folder(const std::string& folder);
+
 // The contract's exit codes: 4 no such run, step or item; 5 trouble with the store; 124 a deadline passed; 2 everything else.
 int exit_code_of(ErrorCode code) noexcept;
 

@@ -7,7 +7,9 @@
 #include "cli/io.hpp"
 #include "cli/run_commands.hpp"
 #include "cli/this_machine.hpp"
+#include "exec/document/program.hpp"
 #include "flow/reader.hpp"
+#include "text/utf8.hpp"
 #include "text/value.hpp"
 
 namespace reprise::cli {
@@ -39,8 +41,9 @@ int validate_one(const std::string& path, bool json) {
   if (!file) return file.error();
   auto read = flow::read_flow(file->text, file->name);
   if (read) {
-    const auto missing = missing_here(read->flow, file->name, Severity::warning);
-    read->warnings.insert(read->warnings.end(), missing.begin(), missing.end());
+    for (const auto& found : {missing_here(read->flow, file->name, Severity::warning),
+                              exec::warnings_about_secrets(read->flow, file->name)})
+      read->warnings.insert(read->warnings.end(), found.begin(), found.end());
   }
   if (json) {
     print_result(file->name, read.has_value(), read ? read->warnings : read.error());
@@ -51,7 +54,8 @@ int validate_one(const std::string& path, bool json) {
     return exit_invalid;
   }
   print_error(render(read->warnings));
-  print(fmt::format("{}: valid, {}\n", file->name, name_of(read->flow.dialect)) + plan_in_words(read->flow));
+  print(fmt::format("{}: valid, {}\n", text::safe_to_show(file->name), name_of(read->flow.dialect)) +
+        plan_in_words(read->flow));
   return exit_done;
 }
 

@@ -122,8 +122,8 @@ std::expected<std::unique_ptr<RunSession>, int> RunSession::open(const WatchOpti
     session->scratch_ = session->folder_ = scratch;
   } else {
     const fs::path folder = fs::absolute(store_folder(session->store_), problem);
-    fs::create_directories(folder, problem);
     session->folder_ = folder.lexically_normal().string();
+    make_store_folder(session->folder_);
   }
   auto host = open_host({.store = session->store_, .store_folder = session->folder_, .stderr_through = stderr_through});
   if (!host) return std::unexpected{show_error(host.error())};
@@ -146,6 +146,8 @@ RunSession::~RunSession() {
 }
 
 void RunSession::interrupted(const RunId& run, int signal) {
+  // A terminal that is closed may tell us so twice, by its shell and by the kernel: nobody is impatient.
+  if (signal == SIGHUP && signal_.load() != 0) return;
   const bool is_second = signal_.exchange(signal) != 0;
   // Whoever sends another signal than Ctrl-C cannot be asked to do it twice.
   if (is_second || signal != SIGINT) must_end_ = true;
@@ -327,7 +329,7 @@ void RunSession::report_in_words(const RunId& run, const observe::RunReport& rep
     std::string shown = is_live && has_colours() ? with_escape_codes(line) : without_styles(line);
     text += (symbols.is_ascii && is_live ? observe::in_ascii(shown) : shown) + "\n";
   }
-  print_error(text);
+  print_error_bytes(text);  // with our own colours; what it quotes was made safe when it was composed
 }
 
 observe::AnnotatedFile RunSession::document_of(const RunId& run) const {
@@ -337,7 +339,7 @@ observe::AnnotatedFile RunSession::document_of(const RunId& run) const {
   if (!view || !*view) return {};
   const auto input = exec::decode_run_input((*view)->input);
   if (!input || input->text.empty()) return {};
-  const auto program = exec::load_program(*input);
+  const auto program = exec::load_program(*input, exec::without_files);
   if (!program) return {};
   observe::AnnotatedFile file{.path = input->file, .lines = {}};
   for (const flow::Step& step : (*program)->flow.steps) file.lines.emplace(step.id, step.place.line);
@@ -389,7 +391,7 @@ int RunSession::follow_and_report(const RunId& run, std::shared_ptr<const core::
 
 int exit_code_of(const RunSession::End& end) {
   if (end.outcome.status == RunStatus::succeeded) return exit_done;
-  if (end.outcome.status == RunStatus::canceled && end.signal != 0) return end.signal == SIGTERM ? 143 : 130;
+  if (end.outcome.status == RunStatus::canceled && end.signal != 0) return 128 + end.signal;
   if (end.outcome.status == RunStatus::canceled && end.outcome.reason == StopReason::deadline) return 124;
   return exit_failed;
 }

@@ -30,6 +30,7 @@ class RunSession {
   ~RunSession();
 
   runtime::FlowHost& host() noexcept { return *host_; }
+  const WatchOptions& options() const noexcept { return options_; }
   const std::string& store() const noexcept { return store_; }
   const std::string& folder() const noexcept { return folder_; }  // of logs and spooled input
 
@@ -82,7 +83,7 @@ class RunSession {
   std::unique_ptr<runtime::ControlServer> control_;
 };
 
-// 0 succeeded, 124 a deadline passed, 130 and 143 interrupted, 1 otherwise.
+// 0 succeeded, 124 a deadline passed, 129, 130 and 143 interrupted (128 and the signal), 1 otherwise.
 int exit_code_of(const RunSession::End& end);
 
 // @last and beginnings of ids, looked up without owning the store. The error is an exit code; the message has been written already.

@@ -229,9 +229,10 @@ void print_items(const PlaceOptions& options, const Looked& looked, const std::v
 
 observe::WorkSource source_of(const Looked& looked) {
   if (!looked.view.plan->is_document) return observe::WorkSource::program;
-  const auto program = exec::load_program(looked.view.input);
-  if (!program)
-    return observe::WorkSource::document;  // a document that is no longer read, say because of a missing file
+  const auto input = exec::decode_run_input(looked.view.input);
+  if (!input) return observe::WorkSource::document;
+  const auto program = exec::load_program(*input, exec::without_files);
+  if (!program) return observe::WorkSource::document;  // it is no longer read, say because a variable is missing
   if ((*program)->input.is_exec()) return observe::WorkSource::exec;
   return (*program)->flow.dialect == Dialect::native ? observe::WorkSource::document
                                                      : observe::WorkSource::foreign_document;

@@ -97,7 +97,7 @@ class Core {
   // ---- inputs ----
   Run& submit(const Submission& submission, Time now);
   // A result that comes late or twice changes nothing. False: it was one of those.
-  bool succeeded(const AttemptId& id, const event::PayloadView& output, Time now);
+  bool succeeded(const AttemptId& id, const event::PayloadView& output, Time now, std::string_view whole_output = {});
   bool failed(const AttemptId& id, const Failure& failure, bool precondition, Time now);
   bool interrupted(const AttemptId& id, Time now);  // the engine itself stopped it: neither a success nor a failure
   void progressed(const AttemptId& id, std::string_view text, Time now);

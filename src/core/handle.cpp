@@ -88,12 +88,16 @@ Item* Core::running_item(const AttemptId& id, Run*& run) {
   return nullptr;
 }
 
-bool Core::succeeded(const AttemptId& id, const event::PayloadView& output, Time now) {
+bool Core::succeeded(const AttemptId& id, const event::PayloadView& output, Time now, std::string_view whole_output) {
   Run* run = nullptr;
   const Item* const item = running_item(id, run);
   if (item == nullptr) return false;
-  Record record{
-      .type = EventType::completed, .step = id.step, .item = id.item, .attempt = item->attempt, .payload = output};
+  Record record{.type = EventType::completed,
+                .step = id.step,
+                .item = id.item,
+                .attempt = item->attempt,
+                .text = whole_output,
+                .payload = output};
   emit(*run, record, now);
   refill(*run, id.step);
   settle(*run, now);

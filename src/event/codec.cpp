@@ -25,7 +25,7 @@ constexpr unsigned attempt_bits = 3U << attempt_shift;
 namespace bit {
 constexpr unsigned payload = 1U << 4U;  // submitted, prepared, completed, signaled
 constexpr unsigned due = 1U << 5U;      // submitted, retrying
-constexpr unsigned text = 1U << 6U;     // submitted
+constexpr unsigned text = 1U << 6U;     // submitted, completed
 constexpr unsigned part = 1U << 4U;     // reopened: not everything
 
 constexpr unsigned will_retry = 1U << 4U;  // failed
@@ -98,6 +98,12 @@ class Draft {
     varint(text.size());
     bytes(text);
   }
+  // With its length after all bytes so far. Once.
+  void text_at_the_end(std::string_view text) noexcept {
+    bytes({length_at_the_end_,
+           static_cast<std::size_t>(write_varint(length_at_the_end_, text.size()) - length_at_the_end_)});
+    bytes(text);
+  }
   // Must be the last field of this one.
   void nested(const Draft& inner) noexcept {
     varint(inner.size());
@@ -121,7 +127,7 @@ class Draft {
   // The most is `failed` with every number at its largest: 27 bytes that all types share, 7 of its own, and 68 of its failure.
   // `retrying` follows with 27 and 55.
   static constexpr std::size_t number_bytes_max = 160;
-  static constexpr std::size_t tails_max = 3;  // a failure has three texts
+  static constexpr std::size_t tails_max = 3;  // a failure has three texts; payload, length and text
 
   char* begin() noexcept { return buffer_ + varint_bytes_max; }
   const char* begin() const noexcept { return buffer_ + varint_bytes_max; }
@@ -130,6 +136,7 @@ class Draft {
 
   char buffer_[varint_bytes_max + number_bytes_max];  // room for the length in front; not cleared, for speed
   char* end_;
+  char length_at_the_end_[varint_bytes_max];
   std::size_t tail_count_ = 0;
   std::size_t tail_bytes_ = 0;
   std::string_view tails_[tails_max];
@@ -263,6 +270,19 @@ void read_prepared(ByteReader& in, unsigned flags, Record& record) noexcept {
   if ((flags & bit::payload) != 0) record.payload = read_payload(in);
 }
 
+// The length of the text stands after the payload's bytes: readers from before there was a text read the payload and stop.
+unsigned put_completed(Draft& draft, const Record& record) noexcept {
+  const unsigned flags = put_optional_payload(draft, record.payload);
+  if (record.text.empty()) return flags;
+  draft.text_at_the_end(record.text);
+  return flags | bit::text;
+}
+
+void read_completed(ByteReader& in, unsigned flags, Record& record) noexcept {
+  if ((flags & bit::payload) != 0) record.payload = read_payload(in);
+  if ((flags & bit::text) != 0) record.text = in.bytes();
+}
+
 // Rules count from -1 (none), which is stored as 0.
 std::uint32_t stored_rule(std::int32_t rule) noexcept { return static_cast<std::uint32_t>(rule) + 1U; }
 std::int32_t rule_of(std::uint32_t stored) noexcept { return static_cast<std::int32_t>(stored - 1U); }
@@ -336,7 +356,7 @@ unsigned put_fields(Draft& draft, const Record& record) noexcept {
     case EventType::prepared:
       return put_prepared(draft, record);
     case EventType::completed:
-      return put_optional_payload(draft, record.payload);
+      return put_completed(draft, record);
     case EventType::failed:
       return put_failed(draft, record);
     case EventType::retrying:
@@ -384,8 +404,7 @@ void read_fields(ByteReader& in, unsigned flags, Record& record, Failure& failur
     case EventType::prepared:
       return read_prepared(in, flags, record);
     case EventType::completed:
-      if ((flags & bit::payload) != 0) record.payload = read_payload(in);
-      return;
+      return read_completed(in, flags, record);
     case EventType::failed:
       return read_failed(in, flags, record, failure);
     case EventType::retrying:

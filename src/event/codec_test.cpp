@@ -59,6 +59,7 @@ Record kept(const Record& all) {
       record.payload = all.payload;
       break;
     case EventType::completed:
+      record.text = all.text;
       record.payload = all.payload;
       break;
     case EventType::failed:
@@ -419,6 +420,11 @@ TEST(EventCodec, the_stored_form_does_not_change) {
             "\x07\x03\x0F\x01\x02\xAC\x02\x03");
   EXPECT_EQ(bytes_of({.type = EventType::completed, .time = noon + 64, .attempt = 2, .payload = {"ok", 2, false}}),
             "\x07\x04\x18\x80\x01\x04ok");
+  // The text stands last with its length, so that a reader who knows of none still finds the payload.
+  EXPECT_EQ(
+      bytes_of(
+          {.type = EventType::completed, .time = noon + 64, .attempt = 2, .text = "all", .payload = {"ok", 2, false}}),
+      "\x0B\x04\x58\x80\x01\x04ok\x03\x61ll");
   EXPECT_EQ(bytes_of({.type = EventType::submitted,
                       .time = noon + 1,
                       .due = noon + 3,

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "base/sha256.hpp"
+
 namespace reprise::event {
 namespace {
 
@@ -39,20 +41,8 @@ bool concerns_a_step(EventType type) noexcept {
   }
 }
 
-std::string hexadecimal(std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += digits[byte >> 4U];
-    text += digits[byte & 0xFU];
-  }
-  return text;
-}
-
 void set_output(Event& event, const PayloadView& payload) {
-  event.output = payload.hashed ? hexadecimal(payload.bytes) : std::string{payload.bytes};
+  event.output = payload.hashed ? base::hexadecimal(payload.bytes) : std::string{payload.bytes};
   event.output_size = payload.size;
 }
 
@@ -98,6 +88,7 @@ Event History::add(const Record& record) {
       add_started(event, record);
       break;
     case EventType::completed:
+      event.text = record.text;
       set_output(event, record.payload);
       end_item(event, record);
       break;

@@ -144,6 +144,7 @@ void set_fields(Value& object, const Event& event) {
       return set_started(object, event);
     case EventType::completed:
       set_payload(object, "output", event);
+      if (!event.text.empty()) object.set("whole_output", event.text);
       return set_totals(object, event);
     case EventType::failed:
       return set_failed(object, event);

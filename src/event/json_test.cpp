@@ -89,6 +89,8 @@ TEST(EventJson, completed) {
   EXPECT_EQ(to_json(event), step_line("completed", R"(,"output_hash":")" + std::string(64, 'b') +
                                                        R"(","output_size":18446744073709551615,"total_attempts":2,)" +
                                                        R"("total_elapsed_ms":90000)"));
+  event.text = "200019 bytes, sha256:ab";
+  EXPECT_NE(to_json(event).find(R"("whole_output":"200019 bytes, sha256:ab")"), std::string::npos);
 }
 
 TEST(EventJson, failed) {

@@ -76,10 +76,10 @@ struct Record {
   std::uint8_t priority = 0;                               // submitted
   std::uint32_t items = 0;                                 // submitted, prepared; reopened: 1 + the only item, 0 = all
   std::uint8_t stage = 0;                                  // fallback: which one begins
-  std::uint32_t from_step = 0;  // revisited: the step that failed; reopened: 1 + the only step, 0 = all
-  std::uint64_t fingerprint = 0;                           // circuit_opened
-  std::string_view text = {};                              // progress, signaled, submitted (key), cancel_requested
-  PayloadView payload = {};                                // submitted, prepared, completed, signaled
+  std::uint32_t from_step = 0;    // revisited: the step that failed; reopened: 1 + the only step, 0 = all
+  std::uint64_t fingerprint = 0;  // circuit_opened
+  std::string_view text = {};     // progress, signaled, submitted (key), cancel_requested, completed
+  PayloadView payload = {};       // submitted, prepared, completed, signaled
 };
 
 }  // namespace reprise::event

@@ -83,7 +83,8 @@ struct Prepared {
 struct Outcome {
   AttemptId id;
   bool succeeded = false;
-  Payload output = {};  // when succeeded; over 4 KiB: the bytes themselves, and the loop makes the hash
+  Payload output = {};            // when succeeded; over 4 KiB: the bytes themselves, and the loop makes the hash
+  std::string whole_output = {};  // when `output` is not all of it: which file is, in words (kept_file.hpp)
   std::unique_ptr<Failure> failure = {};  // otherwise
   bool interrupted = false;               // neither: the executor has stopped, and how it would have ended is not known
   bool precondition = false;              // failed before the work itself began

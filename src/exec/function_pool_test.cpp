@@ -15,6 +15,7 @@
 #include <reprise/random.hpp>
 
 #include "exec/list.hpp"
+#include "exec/seat.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -281,8 +282,8 @@ TEST_F(ExecFunctionPool, a_handler_sees_its_attempt) {
   });
   JobContext context;
   context.last_failure.type = "Before";
-  context.outputs = std::make_shared<const StepOutputs>(
-      StepOutputs{{"one", {inline_payload("first")}, false}, {"many", {inline_payload("a"), inline_payload("b")}, true}});
+  context.outputs = std::make_shared<const StepOutputs>(StepOutputs{
+      {"one", {inline_payload("first")}, false}, {"many", {inline_payload("a"), inline_payload("b")}, true}});
   Job job = job_of(1, look, 30s);
   job.id.item = 5;
   job.attempt = 3;
@@ -436,6 +437,21 @@ TEST_F(ExecFunctionPool, an_earlier_timeout_is_not_kept_waiting_by_a_later_one) 
   EXPECT_EQ(answers.count(), 1U);
   env.advance(999s);
   EXPECT_EQ(answers.of(1).failure->kind, FailureKind::timeout);
+}
+
+// The process was halted, and the call with it: it gets the time that is known to be missing, at most all of it, and once.
+TEST(ExecSeat, a_call_that_was_halted_with_us_gets_its_time_again) {
+  const Env::TimePoint start{};
+  Batch batch{{job_of(1, 0, 5s)}, nullptr};
+  Seat seat;
+  ASSERT_NE(seat.claim(batch, start), nullptr);
+  seat.limit(start, start + 5s);
+  EXPECT_EQ(seat.look(start + 4s, 1s).next, start + 5s);
+  EXPECT_EQ(seat.look(start + 1h, 1s).next, start + 1h + 5s);
+  EXPECT_EQ(seat.look(start + 2h, 1s).next, start + 2h + 1s) << "asked to stop: the grace is next";
+  const auto left = seat.leave();
+  ASSERT_TRUE(left.has_value());
+  EXPECT_EQ(left->asked, Asked::timeout);
 }
 
 TEST_F(ExecFunctionPool, a_deadline_of_the_wall_clock_cuts_too) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "exec/time_limit.hpp"
+
 namespace reprise::exec {
 
 // Claiming happens under the mutex as a whole: who looks for a job and finds it taken will find it in a seat.
@@ -17,6 +19,7 @@ Job* Seat::claim(Batch& batch, TimePoint now) {
     began_ = now;
     asked_ = Asked::nothing;
     told_ = false;
+    extended_ = false;
     due_ = never;
     if (source_.stop_possible()) {
       source_ = std::stop_source{std::nostopstate};
@@ -56,6 +59,8 @@ Seat::Look Seat::look(TimePoint now, Duration grace) {
   const std::lock_guard lock{mutex_};
   Look look;
   if (job_ == nullptr) return look;
+  // A call does not run when the process does not. Once: a program in which every look is late has no excuse any more.
+  if (asked_ == Asked::nothing && due_ <= now && !std::exchange(extended_, true)) due_ = fair_due(due_, allowed_, now);
   if (asked_ == Asked::nothing && due_ <= now) asked_ = Asked::timeout;
   if (asked_ != Asked::nothing && !told_) {
     told_ = true;

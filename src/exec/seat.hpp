@@ -117,6 +117,7 @@ class Seat {
   bool given_up_ = false;
   Asked asked_ = Asked::nothing;
   bool told_ = false;  // stop was requested, and due_ is the end of the grace
+  bool extended_ = false;
   std::uint32_t charge_ = 0;
   TimePoint began_{};
   TimePoint due_ = never;

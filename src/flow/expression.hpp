@@ -75,7 +75,7 @@ std::expected<Expression, ExpressionMistake> parse_expression(std::string_view t
 enum class Quoting : unsigned char {
   none,   // the plain text of each value
   shell,  // each value as one quoted word of sh; a list as several words
-  url,  // after the authority of an URL each value is percent-encoded (unreserved characters stay); before it, it stays as it is
+  url,    // each value stays in its place in an URL, or the text is refused: url_text.hpp
 };
 
 // Text with expressions in it.

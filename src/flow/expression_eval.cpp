@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "flow/expression.hpp"
 #include "flow/expression_tree.hpp"
+#include "flow/json_number.hpp"
 #include "text/nearest.hpp"
 #include "text/utf8.hpp"
 
@@ -34,6 +36,7 @@ Value owned(Json value) { return std::make_shared<const Json>(std::move(value));
 Computed evaluate(const Expr& expr, const Scope& scope);
 
 std::string_view type_words(const Json& value) {
+  if (is_number(value)) return "a number";
   switch (value.kind()) {
     case boost::json::kind::null:
       return "null";
@@ -43,10 +46,8 @@ std::string_view type_words(const Json& value) {
       return "text";
     case boost::json::kind::array:
       return "a list";
-    case boost::json::kind::object:
-      return "a map";
     default:
-      return "a number";
+      return "a map";
   }
 }
 
@@ -63,20 +64,14 @@ struct Number {
   double real = 0;  // also of whole numbers
 };
 
-std::optional<Number> number_of(const Json& value) {
+std::optional<Number> number_of(const Json& spelled) {
+  if (!is_number(spelled)) return std::nullopt;
+  const Json value = computable(spelled);
   if (value.is_int64()) return Number{true, value.get_int64(), static_cast<double>(value.get_int64())};
   if (value.is_double()) return Number{false, 0, value.get_double()};
-  if (!value.is_uint64()) return std::nullopt;
   const std::uint64_t large = value.get_uint64();
   const bool fits = std::in_range<std::int64_t>(large);
   return Number{fits, fits ? static_cast<std::int64_t>(large) : 0, static_cast<double>(large)};
-}
-
-// Wide enough for every 64-bit integer and every double, so that comparing loses nothing.
-long double exactly(const Json& value) {
-  if (value.is_int64()) return static_cast<long double>(value.get_int64());
-  if (value.is_uint64()) return static_cast<long double>(value.get_uint64());
-  return static_cast<long double>(value.get_double());
 }
 
 // nullopt: the result does not fit into 64 bits.
@@ -175,17 +170,16 @@ Computed chain(const Expr& expr, const Scope& scope) {
   return left;
 }
 
-template <typename T>
-bool ordered(Operator op, const T& left, const T& right) {
+bool is_as_asked(Operator op, std::partial_ordering order) {
   switch (op) {
     case Operator::less:
-      return left < right;
+      return order < 0;
     case Operator::less_equal:
-      return left <= right;
+      return order <= 0;
     case Operator::greater:
-      return left > right;
+      return order > 0;
     default:
-      return left >= right;
+      return order >= 0;
   }
 }
 
@@ -198,9 +192,10 @@ Computed compare(const Expr& expr, const Scope& scope) {
   const Json& a = **left;
   const Json& b = **right;
   if (op == Operator::equal || op == Operator::unequal) return owned(Json(equal(a, b) == (op == Operator::equal)));
-  if (a.is_number() && b.is_number()) return owned(Json(ordered(op, exactly(a), exactly(b))));
+  if (is_number(a) && is_number(b)) return owned(Json(is_as_asked(op, compare_numbers(a, b))));
   if (a.is_string() && b.is_string()) {
-    return owned(Json(ordered(op, std::string_view{a.get_string()}, std::string_view{b.get_string()})));
+    const auto order = std::string_view{a.get_string()} <=> std::string_view{b.get_string()};
+    return owned(Json(is_as_asked(op, order)));
   }
   return Failed{{"`" + std::string{operator_words[static_cast<std::size_t>(op)]} +
                  "` compares two numbers or two texts, not " + std::string{type_words(a)} + " and " +
@@ -221,8 +216,9 @@ Computed combine(const Expr& expr, const Scope& scope) {
 Computed negate(const Expr& expr, const Scope& scope) {
   const auto value = evaluate(expr.operands[0], scope);
   if (!value) return value;
-  if (!(*value)->is_number()) return Failed{{"`-` needs a number, not " + std::string{type_words(**value)}}};
-  if ((*value)->is_double()) return owned(Json(-(*value)->get_double()));  // 0 - 0.0 has the wrong sign
+  const auto number = number_of(**value);
+  if (!number) return Failed{{"`-` needs a number, not " + std::string{type_words(**value)}}};
+  if (!number->is_whole) return owned(Json(-number->real));  // 0 - 0.0 has the wrong sign
   auto result = calculated(Operator::subtract, Json(0), **value);
   if (!result) return Failed{std::move(result.error())};
   return owned(std::move(*result));
@@ -265,7 +261,7 @@ std::string members_in_words(const boost::json::object& map, std::string_view wa
 
 Trouble missing_member(const std::string& where, const Json& value, std::string_view name) {
   const std::string has_none = where + " has no member " + quoted(name);
-  if (value.is_object()) return {has_none + members_in_words(value.get_object(), name), true};
+  if (const auto* map = if_map(value)) return {has_none + members_in_words(*map, name), true};
   if (value.is_array()) return {has_none + ": it is a list; an element is written [0]", true};
   return {has_none + ": it is " + std::string{type_words(value)}, true};
 }
@@ -292,7 +288,8 @@ template <typename Where>
 Computed look_up(const Value& value, const Json& key, const Where& where) {
   if (key.is_string()) {
     const std::string_view name{key.get_string()};
-    const Json* found = value->is_object() ? value->get_object().if_contains(name) : nullptr;
+    const auto* const map = if_map(*value);
+    const Json* const found = map != nullptr ? map->if_contains(name) : nullptr;
     if (found == nullptr) return Failed{missing_member(where(), *value, name)};
     return Value{value, found};
   }
@@ -356,8 +353,8 @@ Computed length(const Json& value) {
     count = characters_in(value.get_string());
   } else if (value.is_array()) {
     count = value.get_array().size();
-  } else if (value.is_object()) {
-    count = value.get_object().size();
+  } else if (const auto* map = if_map(value)) {
+    count = map->size();
   } else {
     return Failed{{"length() needs text, a list or a map, not " + std::string{type_words(value)}}};
   }
@@ -368,7 +365,7 @@ Computed contains(const Json& whole, const Json& part) {
   if (whole.is_array()) {
     return owned(Json(std::ranges::any_of(whole.get_array(), [&](const Json& each) { return equal(each, part); })));
   }
-  if (!whole.is_string() && !whole.is_object()) {
+  if (!whole.is_string() && !is_map(whole)) {
     return Failed{{"contains() looks into a list, a text or a map, not " + std::string{type_words(whole)}}};
   }
   if (!part.is_string()) {
@@ -440,6 +437,7 @@ std::expected<Json, std::string> Expression::evaluate(const Scope& scope) const 
 }
 
 bool is_true(const Json& value) {
+  if (is_number(value)) return !equal(value, Json(0));
   switch (value.kind()) {
     case boost::json::kind::null:
       return false;
@@ -449,16 +447,9 @@ bool is_true(const Json& value) {
       return !value.get_string().empty();
     case boost::json::kind::array:
       return !value.get_array().empty();
-    case boost::json::kind::object:
+    default:
       return !value.get_object().empty();
-    case boost::json::kind::double_:
-      return value.get_double() != 0;
-    case boost::json::kind::int64:
-      return value.get_int64() != 0;
-    case boost::json::kind::uint64:
-      return value.get_uint64() != 0;
   }
-  return false;
 }
 
 }  // namespace reprise::flow

@@ -284,7 +284,7 @@ Parsed Parser::number(const std::string& digits, std::size_t offset) {
     if (std::from_chars(digits.data(), end, real).ec != std::errc{}) {
       return Mistake{{offset, "this number is too large or too small"}};
     }
-    value = real;
+    value = number_in(digits).value_or(Json(real));
   }
   auto parsed = literal(std::move(value));
   if (parsed) parsed->offset = offset;

@@ -60,7 +60,7 @@ std::string mistake_in(std::string_view text) {
 TEST(FlowExpression, ReadsLiterals) {
   EXPECT_EQ(value_of("1"), "1");
   EXPECT_EQ(value_of(" -1 "), "-1");
-  EXPECT_EQ(value_of("1.5e3"), "1500.0");
+  EXPECT_EQ(value_of("1.5e3"), "1.5e3");
   EXPECT_EQ(value_of("9223372036854775807"), "9223372036854775807");
   EXPECT_EQ(value_of("-9223372036854775808"), "-9223372036854775808");
   EXPECT_EQ(value_of("true"), "true");
@@ -129,7 +129,7 @@ TEST(FlowExpression, RefusesWhatHasNoValue) {
   EXPECT_EQ(value_of("item.big * 2"), "error: 9223372036854775807 * 2 does not fit into 64 bits");
   EXPECT_EQ(value_of("1 / params.zero"), "error: 1 / 0 is a division by zero");
   EXPECT_EQ(value_of("1 % 0.0"), "error: 1 % 0.0 is a division by zero");
-  EXPECT_EQ(value_of("1e308 * 10"), "error: 1e+308 * 10 is too large for a number");
+  EXPECT_EQ(value_of("1e308 * 10"), "error: 1e308 * 10 is too large for a number");
   EXPECT_EQ(value_of("'a' + 1"), "error: `+` needs two numbers or two texts, not text and a number");
   EXPECT_EQ(value_of("1 + 'a'"), "error: `+` needs two numbers or two texts, not a number and text");
   EXPECT_EQ(value_of("'a' - 'b'"), "error: `-` needs two numbers, not text and text");

@@ -158,6 +158,7 @@ struct Secret {
   std::string name;
   std::string env;  // one of both
   std::string file;
+  SourcePlace place = {};
 };
 
 struct Flow {

@@ -29,6 +29,18 @@ using json::error_code;
 
 constexpr std::string_view blanks = " \t\r\n";
 
+// Not UTF-8, and with a sign that no name of an environment variable has: only this file makes such a member.
+constexpr std::string_view spelling_key = "\xFF=";
+
+// The text of a number that is held by its spelling; nullptr for every other value.
+const json::string* spelling_of(const Json& value) noexcept {
+  const json::object* const object = value.if_object();
+  if (object == nullptr || object->size() != 1 || object->begin()->key() != spelling_key) return nullptr;
+  return object->begin()->value().if_string();
+}
+
+std::string written(double number);
+
 // What the parser tells becomes values on a stack. The parser sees the whole text at once, so that numbers come in one piece.
 class Builder {
  public:
@@ -63,7 +75,8 @@ class Builder {
     return true;
   }
   bool on_number_part(json::string_view, error_code&) { return true; }
-  bool on_int64(std::int64_t number, json::string_view, error_code&) {
+  bool on_int64(std::int64_t number, json::string_view text, error_code&) {
+    if (number == 0 && text.front() == '-') return push_spelling(text);
     stack_.push_int64(number);
     return true;
   }
@@ -79,6 +92,7 @@ class Builder {
       error = json::error::exponent_overflow;
       return false;
     }
+    if (written(exact) != std::string_view{text}) return push_spelling(text);
     stack_.push_double(exact);
     return true;
   }
@@ -105,6 +119,12 @@ class Builder {
   }
   bool close() {
     if (depth_ > 0) --depth_;
+    return true;
+  }
+  bool push_spelling(json::string_view text) {
+    stack_.push_key(spelling_key);
+    stack_.push_string(text);
+    stack_.push_object(1);
     return true;
   }
   bool push_part(json::string_view part) {
@@ -221,19 +241,16 @@ void put_whole(std::string& out, Whole number) {
   out.append(buffer.data(), end);
 }
 
-void put_double(std::string& out, double number) {
-  if (!std::isfinite(number)) {  // no text says so, only arithmetic can; JSON has no word for it
-    out += "null";
-    return;
-  }
+std::string written(double number) {
+  if (!std::isfinite(number)) return "null";  // no text says so, only arithmetic can; JSON has no word for it
   const double size = std::fabs(number);
   const bool is_handy = size == 0 || (size >= 1e-7 && size < 1e21);  // as JavaScript does it
   std::array<char, 48> buffer{};
   const auto form = is_handy ? std::chars_format::fixed : std::chars_format::scientific;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, form).ptr;
-  const std::string_view text{buffer.data(), static_cast<std::size_t>(end - buffer.data())};
-  out += text;
-  if (is_handy && text.find('.') == std::string_view::npos) out += ".0";
+  std::string text{buffer.data(), end};
+  if (is_handy && text.find('.') == std::string::npos) text += ".0";
+  return text;
 }
 
 std::string_view view(const json::string& text) noexcept { return {text.data(), text.size()}; }
@@ -263,6 +280,10 @@ void put_object(std::string& out, const json::object& map) {
 }
 
 void put(std::string& out, const Json& value) {
+  if (const json::string* const spelling = spelling_of(value)) {
+    out += view(*spelling);
+    return;
+  }
   switch (value.kind()) {
     case json::kind::null:
       out += "null";
@@ -275,7 +296,8 @@ void put(std::string& out, const Json& value) {
     case json::kind::uint64:
       return put_whole(out, value.get_uint64());
     case json::kind::double_:
-      return put_double(out, value.get_double());
+      out += written(value.get_double());
+      return;
     case json::kind::string:
       return put_string(out, view(value.get_string()));
     case json::kind::array:
@@ -317,6 +339,34 @@ std::expected<Json, std::string> parse_json(std::string_view text) {
                          explain(error, parser.handler(), text, used));
 }
 
+bool is_number(const Json& value) noexcept { return value.is_number() || spelling_of(value) != nullptr; }
+
+bool is_map(const Json& value) noexcept { return if_map(value) != nullptr; }
+
+const json::object* if_map(const Json& value) noexcept {
+  return spelling_of(value) == nullptr ? value.if_object() : nullptr;
+}
+
+std::optional<Json> number_in(std::string_view text) {
+  if (text.empty() || (text.front() != '-' && !text::is_digit(text.front())) || !text::is_digit(text.back()))
+    return std::nullopt;  // what parse_json() would read as something else, or without the blanks around it
+  auto value = parse_json(text);
+  return value && is_number(*value) ? std::optional{*std::move(value)} : std::nullopt;
+}
+
+Json computable(const Json& value) noexcept {
+  const json::string* const spelling = spelling_of(value);
+  if (spelling == nullptr) return value;
+  const char* const begin = spelling->data();
+  const char* const end = begin + spelling->size();
+  std::int64_t whole = 0;
+  if (const auto read = std::from_chars(begin, end, whole); read.ec == std::errc{} && read.ptr == end)
+    return Json(whole);
+  double real = 0;  // and stays so for what is too small: what is too large was not read
+  std::from_chars(begin, end, real);
+  return Json(real);
+}
+
 std::string to_text(const Json& value) {
   std::string out;
   put(out, value);
@@ -330,7 +380,9 @@ std::string to_plain(const Json& value) {
 }
 
 bool equal(const Json& left, const Json& right) {
-  if (left.is_number() && right.is_number()) return compare_numbers(left, right) == std::partial_ordering::equivalent;
+  if (is_number(left) || is_number(right)) {
+    return is_number(left) && is_number(right) && compare_numbers(left, right) == std::partial_ordering::equivalent;
+  }
   if (left.kind() != right.kind()) return false;
   switch (left.kind()) {
     case json::kind::array:

@@ -1,10 +1,12 @@
 #include "flow/json_number.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include <boost/json/array.hpp>
@@ -75,7 +77,53 @@ Decimal decimal_of(double value) noexcept {
   return without_zeros(decimal);
 }
 
-Decimal decimal_of(const Json& value) noexcept {
+// All digits of a number, however many: 0.DIGITS × 10^point, without zeros at either end; none for 0.
+struct Digits {
+  bool negative = false;
+  std::string digits;
+  std::int64_t point = 0;
+
+  bool operator==(const Digits&) const = default;
+};
+
+// Of a JSON number.
+Digits digits_in(std::string_view text) {
+  constexpr std::int64_t exponent_max = 1'000'000'000'000;  // more than a text has digits; keeps sums small
+  Digits all;
+  all.negative = text.front() == '-';
+  const std::size_t mark = std::min(text.find_first_of("eE"), text.size());
+  std::int64_t point = -1;  // digits before it; -1: it has not come yet
+  for (const char c : text.substr(0, mark)) {
+    if (c == '.') point = static_cast<std::int64_t>(all.digits.size());
+    if (c >= '0' && c <= '9') all.digits += c;
+  }
+  all.point = point < 0 ? static_cast<std::int64_t>(all.digits.size()) : point;
+  if (mark < text.size()) {
+    std::string_view power = text.substr(mark + 1);
+    if (power.front() == '+') power.remove_prefix(1);
+    std::int64_t exponent = power.front() == '-' ? -exponent_max : exponent_max;  // also when it has too many digits
+    std::from_chars(power.data(), power.data() + power.size(), exponent);
+    all.point += std::clamp(exponent, -exponent_max, exponent_max);
+  }
+  const std::size_t first = std::min(all.digits.find_first_not_of('0'), all.digits.size());
+  all.digits.erase(0, first);
+  all.point -= static_cast<std::int64_t>(first);
+  all.digits.erase(all.digits.find_last_not_of('0') + 1);
+  return all.digits.empty() ? Digits{} : all;
+}
+
+std::partial_ordering compare_digits(const Digits& left, const Digits& right) {
+  if (left == right) return std::partial_ordering::equivalent;
+  const auto sign = [](const Digits& number) { return number.digits.empty() ? 0 : number.negative ? -1 : 1; };
+  if (sign(left) != sign(right)) return sign(left) <=> sign(right);
+  const bool is_smaller = left.point != right.point ? left.point < right.point : left.digits < right.digits;
+  return is_smaller != left.negative ? std::partial_ordering::less : std::partial_ordering::greater;
+}
+
+bool is_held_by_spelling(const Json& number) noexcept { return !number.is_number(); }
+
+Decimal decimal_of(const Json& number) noexcept {
+  const Json value = computable(number);
   if (const auto* whole = value.if_int64()) {
     const auto bits = static_cast<std::uint64_t>(*whole);
     return without_zeros({*whole < 0 ? 0 - bits : bits, 0});
@@ -91,14 +139,17 @@ std::size_t mixed(std::size_t seed, std::size_t hash) noexcept {
 std::size_t hash_of_text(std::string_view text) { return std::hash<std::string_view>{}(text); }
 
 double rounded(const Json& number) noexcept {
-  if (const auto* whole = number.if_int64()) return static_cast<double>(*whole);
-  if (const auto* whole = number.if_uint64()) return static_cast<double>(*whole);
-  return number.get_double();
+  const Json value = computable(number);
+  if (const auto* whole = value.if_int64()) return static_cast<double>(*whole);
+  if (const auto* whole = value.if_uint64()) return static_cast<double>(*whole);
+  return value.get_double();
 }
 
 }  // namespace
 
-std::partial_ordering compare_numbers(const Json& left, const Json& right) noexcept {
+std::partial_ordering compare_numbers(const Json& left, const Json& right) {
+  if (is_held_by_spelling(left) || is_held_by_spelling(right))
+    return compare_digits(digits_in(to_text(left)), digits_in(to_text(right)));
   if (right.is_double()) return compare_to_double(left, right.get_double());
   if (left.is_double()) return reversed(compare_to_double(right, left.get_double()));
   if (left.is_int64() && right.is_int64()) return left.get_int64() <=> right.get_int64();
@@ -110,8 +161,12 @@ std::partial_ordering compare_numbers(const Json& left, const Json& right) noexc
   return reversed(compare_numbers(right, left));
 }
 
-bool is_whole(const Json& value) noexcept {
+bool is_whole(const Json& value) {
   if (value.is_int64() || value.is_uint64()) return true;
+  if (is_number(value) && is_held_by_spelling(value)) {
+    const Digits all = digits_in(to_text(value));
+    return static_cast<std::int64_t>(all.digits.size()) <= all.point;
+  }
   return value.is_double() && std::trunc(value.get_double()) == value.get_double();
 }
 
@@ -128,7 +183,7 @@ bool is_multiple(const Json& value, const Json& divisor) noexcept {
 }
 
 std::size_t hash_of(const Json& value) {
-  if (value.is_number()) return std::hash<double>{}(rounded(value));
+  if (is_number(value)) return std::hash<double>{}(rounded(value));
   const std::size_t seed = static_cast<std::size_t>(value.kind()) + 1;
   switch (value.kind()) {
     case boost::json::kind::string:

@@ -1,4 +1,5 @@
-// Numbers of JSON compared as numbers, exactly: whether they are held as a signed, an unsigned or a floating value does not matter.
+// Numbers of JSON compared as numbers, exactly: whether they are held as a signed, an unsigned or a floating value or by their spelling
+// does not matter.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -11,10 +12,10 @@
 namespace reprise::flow {
 
 // Both must be numbers. Unordered only for NaN, which no JSON text can say.
-std::partial_ordering compare_numbers(const Json& left, const Json& right) noexcept;
+std::partial_ordering compare_numbers(const Json& left, const Json& right);
 
 // 3 and 3.0, not 3.5; false for everything that is no number.
-bool is_whole(const Json& value) noexcept;
+bool is_whole(const Json& value);
 
 // In decimal digits, as people mean it: 0.3 is a multiple of 0.1. Both must be numbers, the divisor greater than 0.
 bool is_multiple(const Json& value, const Json& divisor) noexcept;

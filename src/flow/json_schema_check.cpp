@@ -56,7 +56,7 @@ struct Report {
 
 std::string shown(const Json& value) {
   if (value.is_array()) return value.get_array().empty() ? "an empty array" : "an array";
-  if (value.is_object()) return value.get_object().empty() ? "an empty object" : "an object";
+  if (const auto* map = if_map(value)) return map->empty() ? "an empty object" : "an object";
   return text::shorten(to_text(value), shown_characters_max);
 }
 
@@ -81,7 +81,8 @@ std::string in_words(unsigned types) {
   return words.empty() ? "nothing" : words;
 }
 
-unsigned types_of(const Json& value) noexcept {
+unsigned types_of(const Json& value) {
+  if (is_number(value)) return is_whole(value) ? type_integer | type_number : type_number;
   switch (value.kind()) {
     case boost::json::kind::null:
       return type_null;
@@ -91,10 +92,8 @@ unsigned types_of(const Json& value) noexcept {
       return type_string;
     case boost::json::kind::array:
       return type_array;
-    case boost::json::kind::object:
-      return type_object;
     default:
-      return is_whole(value) ? type_integer | type_number : type_number;
+      return type_object;
   }
 }
 
@@ -139,7 +138,7 @@ class Checker {
     if (!charge(1)) return;
     if (const auto* text = value.if_string()) charge(text->size() / text_bytes_per_step);
     if (const auto* list = value.if_array()) std::ranges::for_each(*list, [&](const Json& each) { charge_size(each); });
-    if (const auto* map = value.if_object())
+    if (const auto* map = if_map(value))
       std::ranges::for_each(*map, [&](const auto& each) { charge_size(each.value()); });
   }
 
@@ -159,10 +158,10 @@ class Checker {
       return fail(report, place, [&] { return "expected " + in_words(*rule.types) + ", found " + shown(value); });
     bool fits = check_values(rule, value, place, report);
     if (!goes_on(fits, report)) return fits;
-    if (value.is_number()) fits = check_number(rule, value, place, report) && fits;
+    if (is_number(value)) fits = check_number(rule, value, place, report) && fits;
     if (const auto* text = value.if_string()) fits = check_string(rule, view(*text), place, report) && fits;
     if (const auto* list = value.if_array()) fits = check_array(rule, *list, place, report) && fits;
-    if (const auto* map = value.if_object()) fits = check_object(rule, *map, value, place, report) && fits;
+    if (const auto* map = if_map(value)) fits = check_object(rule, *map, value, place, report) && fits;
     if (!goes_on(fits, report)) return fits;
     return check_logic(rule, value, place, report) && fits;
   }

@@ -49,17 +49,16 @@ constexpr std::array<std::string_view, 9> later_keywords{
 };
 
 bool is_later_draft(const Json& document) noexcept {
-  const auto* keywords = document.if_object();
+  const auto* keywords = if_map(document);
   const Json* name = keywords == nullptr ? nullptr : keywords->if_contains("$schema");
   return name != nullptr && name->is_string() &&
          view(name->get_string()).find("json-schema.org/draft/20") != std::string_view::npos;
 }
 
 std::unexpected<SchemaMistake> wrong(const std::string& pointer, std::string_view expected, const Json& found) {
-  const bool small = !found.is_structured();
-  const std::string shown = small              ? text::shorten(to_text(found), shown_characters_max)
-                            : found.is_array() ? "an array"
-                                               : "an object";
+  const std::string shown = found.is_array() ? "an array"
+                            : is_map(found)  ? "an object"
+                                             : text::shorten(to_text(found), shown_characters_max);
   return std::unexpected(SchemaMistake{pointer, "expected " + std::string{expected} + ", found " + shown});
 }
 
@@ -70,18 +69,18 @@ struct Argument {
 };
 
 Read<const Json*> number_of(const Argument& argument) {
-  if (!argument.value.is_number()) return wrong(argument.pointer, "a number", argument.value);
+  if (!is_number(argument.value)) return wrong(argument.pointer, "a number", argument.value);
   return &argument.value;
 }
 
 Read<std::uint64_t> count_of(const Argument& argument) {
   constexpr double beyond = 18'446'744'073'709'551'616.0;
-  const Json& value = argument.value;
+  const Json value = is_number(argument.value) ? computable(argument.value) : Json(nullptr);
   if (const auto* whole = value.if_int64(); whole != nullptr && *whole >= 0) return static_cast<std::uint64_t>(*whole);
   if (const auto* whole = value.if_uint64()) return *whole;
   if (is_whole(value) && value.is_double() && value.get_double() >= 0 && value.get_double() < beyond)
     return static_cast<std::uint64_t>(value.get_double());
-  return wrong(argument.pointer, "a whole number of at least 0", value);
+  return wrong(argument.pointer, "a whole number of at least 0", argument.value);
 }
 
 Read<std::vector<std::string>> names_of(const Argument& argument) {
@@ -170,7 +169,7 @@ class Compiler {
       here.rule->refuses_all = !*accepts;
       return {};
     }
-    const auto* keywords = here.schema->if_object();
+    const auto* keywords = if_map(*here.schema);
     if (keywords == nullptr) return wrong(here.pointer, "a schema, which is an object, true or false", *here.schema);
     if (const Json* reference = keywords->if_contains("$ref"))
       return compile_reference(here, {*reference, here.pointer + "/$ref"});
@@ -230,7 +229,7 @@ class Compiler {
     if (name == "exclusiveMaximum") return put(number_of(argument), rule.exclusive_maximum);
     if (name != "multipleOf") return {};
     const bool positive =
-        argument.value.is_number() && compare_numbers(argument.value, Json(0)) == std::partial_ordering::greater;
+        is_number(argument.value) && compare_numbers(argument.value, Json(0)) == std::partial_ordering::greater;
     if (!positive) return wrong(argument.pointer, "a number greater than 0", argument.value);
     rule.multiple_of = &argument.value;
     return {};
@@ -276,7 +275,7 @@ class Compiler {
     const bool named =
         name == "properties" || name == "patternProperties" || name == "dependencies" || name == "definitions";
     if (!named) return {};
-    const auto* members = argument.value.if_object();
+    const auto* members = if_map(argument.value);
     if (members == nullptr) return wrong(argument.pointer, "an object", argument.value);
     for (const auto& member : *members) {
       const std::string_view key{member.key().data(), member.key().size()};

@@ -97,7 +97,7 @@ std::string unescaped(std::string_view step) {
 }
 
 const Json* child(const Json& value, const std::string& name) noexcept {
-  if (const auto* map = value.if_object()) return map->if_contains(name);
+  if (const auto* map = if_map(value)) return map->if_contains(name);
   const auto* list = value.if_array();
   std::size_t index = 0;
   const char* end = name.data() + name.size();
@@ -129,7 +129,7 @@ bool holds_plain_values(std::string_view keyword) noexcept {
 
 // The $id of a schema; beside a $ref it does not count.
 const boost::json::string* id_of(const Json& schema) noexcept {
-  const auto* keywords = schema.if_object();
+  const auto* keywords = if_map(schema);
   if (keywords == nullptr || keywords->contains("$ref")) return nullptr;
   const Json* id = keywords->if_contains("$id");
   return id == nullptr ? nullptr : id->if_string();
@@ -184,7 +184,7 @@ std::expected<void, std::string> References::add(std::string uri, Target target)
 
 std::expected<void, std::string> References::walk(const Json& schema, const Target& around, std::size_t depth) {
   if (depth > json_depth_max) return std::unexpected("the schema is nested deeper than 64 levels");
-  const auto* keywords = schema.if_object();
+  const auto* keywords = if_map(schema);
   if (keywords == nullptr) return {};
   const Target here{&schema, base_within(schema, around.base), around.pointer};
   if (const auto* id = id_of(schema)) {
@@ -195,7 +195,7 @@ std::expected<void, std::string> References::walk(const Json& schema, const Targ
     const Json& argument = keyword.value();
     if (holds_plain_values(name)) continue;
     const Target inside{&argument, here.base, pointer_to(here.pointer, name)};
-    const bool several = argument.is_array() || (holds_named_schemas(name) && argument.is_object());
+    const bool several = argument.is_array() || (holds_named_schemas(name) && is_map(argument));
     if (auto done = several ? walk_all(argument, inside, depth + 1) : walk(argument, inside, depth + 1); !done)
       return done;
   }

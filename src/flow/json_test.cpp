@@ -30,28 +30,61 @@ std::string problem(std::string_view text) {
 }
 
 TEST(FlowJson, numbers_are_written_in_the_shortest_form_people_use) {
-  EXPECT_EQ(again("0.2"), "0.2");
-  EXPECT_EQ(again("2E-1"), "0.2");
-  EXPECT_EQ(again("3.0"), "3.0");
-  EXPECT_EQ(again("3"), "3");
-  EXPECT_EQ(again("100000.0"), "100000.0");
-  EXPECT_EQ(again("0.0001"), "0.0001");
-  EXPECT_EQ(again("1e300"), "1e+300");
-  EXPECT_EQ(again("1e-9"), "1e-09");
-  EXPECT_EQ(again("-0.0"), "-0.0");
-  EXPECT_EQ(again("9223372036854775807"), "9223372036854775807");
-  EXPECT_EQ(again("-9223372036854775808"), "-9223372036854775808");
-  EXPECT_EQ(again("18446744073709551615"), "18446744073709551615");
-  EXPECT_EQ(again("18446744073709551616"), "18446744073709551616.0");
-  EXPECT_EQ(again("1e-400"), "0.0");
+  const auto computed = [](std::string_view text) { return to_text(computable(read(text))); };
+  EXPECT_EQ(computed("0.2"), "0.2");
+  EXPECT_EQ(computed("2E-1"), "0.2");
+  EXPECT_EQ(computed("3.0"), "3.0");
+  EXPECT_EQ(computed("3"), "3");
+  EXPECT_EQ(computed("100000.0"), "100000.0");
+  EXPECT_EQ(computed("0.0001"), "0.0001");
+  EXPECT_EQ(computed("1e300"), "1e+300");
+  EXPECT_EQ(computed("1e-9"), "1e-09");
+  EXPECT_EQ(computed("-0.0"), "-0.0");
+  EXPECT_EQ(computed("-0"), "0");
+  EXPECT_EQ(computed("9223372036854775807"), "9223372036854775807");
+  EXPECT_EQ(computed("-9223372036854775808"), "-9223372036854775808");
+  EXPECT_EQ(computed("18446744073709551615"), "18446744073709551615");
+  EXPECT_EQ(computed("18446744073709551616"), "18446744073709551616.0");
+  EXPECT_EQ(computed("1e-400"), "0.0");
   EXPECT_EQ(to_text(Json(std::numeric_limits<double>::infinity())), "null");
+}
+
+TEST(FlowJson, numbers_that_are_read_keep_their_spelling) {
+  for (const char* text :
+       {"1.10", "0.10", "1e2", "1E+02", "100.0", "-0", "-0.00", "1234567890123456789012", "18446744073709551616",
+        "0.1000000000000000055511151231257827", "1e-400", R"([1.10,{"v":2.50}])", R"({"a":1.10})", "[1e2]"}) {
+    EXPECT_EQ(again(text), text);
+    EXPECT_EQ(again(again(text)), text);
+  }
+  const Json value = read(R"({"price":1.10})");
+  const Json& price = value.as_object().at("price");
+  EXPECT_TRUE(is_number(price));
+  EXPECT_FALSE(is_map(price));
+  EXPECT_EQ(if_map(price), nullptr);
+  EXPECT_TRUE(is_map(value));
+  EXPECT_EQ(to_plain(price), "1.10");
+  EXPECT_TRUE(equal(price, Json(1.1)));
+}
+
+TEST(FlowJson, a_number_in_a_text_is_the_whole_text) {
+  EXPECT_EQ(to_text(*number_in("1.10")), "1.10");
+  EXPECT_EQ(to_text(*number_in("-7")), "-7");
+  for (const char* text :
+       {"", "010", "+1", ".5", "5.", "0x1F", " 1", "1 ", "1\n", "1e999", "true", "[1]", "\"1\"", "1,2"})
+    EXPECT_FALSE(number_in(text).has_value()) << text;
+}
+
+// No text may pass for a number that is held by its spelling, whatever bytes it has.
+TEST(FlowJson, a_spelling_cannot_be_forged) {
+  EXPECT_TRUE(is_map(read(R"({"\u00ff=":"1.10"})")));
+  EXPECT_FALSE(parse_json("{\"\xFF=\":\"1.10\"}").has_value());
 }
 
 TEST(FlowJson, doubles_are_the_nearest_ones) {
   for (const char* text :
        {"0.1", "1.7976931348623157e308", "5e-324", "2.2250738585072014e-308", "123456789012345678e-20",
         "9007199254740993.0", "0.30000000000000004", "179.10000000000002"}) {
-    EXPECT_EQ(read(text).as_double(), std::strtod(text, nullptr)) << text;
+    EXPECT_EQ(computable(read(text)).as_double(), std::strtod(text, nullptr)) << text;
   }
 }
 
@@ -154,6 +187,15 @@ TEST(FlowJson, equality_is_that_of_json) {
   };
   EXPECT_TRUE(same("1", "1.0"));
   EXPECT_TRUE(same("0", "-0.0"));
+  EXPECT_TRUE(same("1.1", "1.10"));
+  EXPECT_TRUE(same("1.10", "110e-2"));
+  EXPECT_TRUE(same("100", "1e2"));
+  EXPECT_TRUE(same("0", "-0.00"));
+  EXPECT_TRUE(same("0", "0e9"));
+  EXPECT_TRUE(same("1234567890123456789012", "1234567890123456789012.0"));
+  EXPECT_FALSE(same("1234567890123456789012", "1234567890123456789013"));
+  EXPECT_FALSE(same("1.10", "{}"));
+  EXPECT_FALSE(same("1.10", R"("1.10")"));
   EXPECT_TRUE(same("18446744073709551615", "18446744073709551615"));
   EXPECT_TRUE(same(R"({"a":1,"b":[2]})", R"({"b":[2.0],"a":1})"));
   EXPECT_FALSE(same("9007199254740993", "9007199254740992.0"));
@@ -172,19 +214,23 @@ TEST(FlowJsonNumber, numbers_compare_exactly_whatever_holds_them) {
   const char* const ascending[] = {"-1e300",
                                    "-9223372036854775808",
                                    "-9223372036854775807",
-                                   "-2.5",
+                                   "-2.50",
                                    "-2",
                                    "-0.5",
                                    "0",
                                    "0.5",
                                    "1",
+                                   "1.10",
                                    "1.5",
+                                   "1e2",
                                    "9007199254740992.0",
                                    "9007199254740993",
                                    "9223372036854775807",
                                    "9223372036854775808",
                                    "18446744073709551615",
                                    "18446744073709551616",
+                                   "1234567890123456789012",
+                                   "1234567890123456789013",
                                    "1e300"};
   for (std::size_t left = 0; left < std::size(ascending); ++left) {
     for (std::size_t right = 0; right < std::size(ascending); ++right) {
@@ -255,6 +301,35 @@ RC_GTEST_PROP(FlowJson, what_is_written_reads_back_the_same, ()) {
   RC_ASSERT(equal(*back, value));
   RC_ASSERT(to_text(*back) == text);
   RC_ASSERT(hash_of(*back) == hash_of(value));
+}
+
+std::string arbitrary_spelling() {
+  const auto digits = [](int most) {
+    return *rc::gen::resize(most,
+                            rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange<char>('0', '9' + 1))));
+  };
+  std::string text = *rc::gen::arbitrary<bool>() ? "-" : "";
+  const std::string whole = digits(25);
+  text += whole.front() == '0' ? "0" : whole;
+  if (*rc::gen::arbitrary<bool>()) text += "." + digits(25);
+  if (*rc::gen::arbitrary<bool>()) {
+    text += *rc::gen::element('e', 'E');
+    text += *rc::gen::element<std::string>("", "+", "-");
+    text += std::to_string(*rc::gen::inRange(0, 250));
+  }
+  return text;
+}
+
+RC_GTEST_PROP(FlowJson, every_number_keeps_its_spelling, ()) {
+  const std::string text = arbitrary_spelling();
+  const auto value = parse_json(text);
+  RC_ASSERT(value.has_value());
+  RC_ASSERT(is_number(*value));
+  RC_ASSERT(to_text(*value) == text);
+  RC_ASSERT(equal(*value, *parse_json(text)));
+  RC_ASSERT(is_whole(*value) || !computable(*value).is_int64());
+  const auto in_a_list = parse_json("[{\"v\":" + text + "}]");
+  RC_ASSERT(to_text(*in_a_list) == "[{\"v\":" + text + "}]");
 }
 
 RC_GTEST_PROP(FlowJsonNumber, products_are_multiples, (std::int32_t factor, std::uint16_t unit)) {

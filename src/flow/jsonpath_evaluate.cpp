@@ -31,7 +31,7 @@ std::int64_t characters_in(std::string_view text) noexcept {
 }
 
 const Json* member(const Json& node, const std::string& name) noexcept {
-  const auto* map = node.if_object();
+  const auto* map = if_map(node);
   return map == nullptr ? nullptr : map->if_contains(name);
 }
 
@@ -117,7 +117,7 @@ class Evaluation {
         if (!charge(1)) return;
         visit(child);
       }
-    } else if (const auto* map = node.if_object()) {
+    } else if (const auto* map = if_map(node)) {
       for (const auto& each : *map) {
         if (!charge(1)) return;
         visit(each.value());
@@ -201,7 +201,7 @@ class Evaluation {
 
   bool less(const Json* left, const Json* right) {
     if (left == nullptr || right == nullptr) return false;
-    if (left->is_number() && right->is_number()) return compare_numbers(*left, *right) == std::partial_ordering::less;
+    if (is_number(*left) && is_number(*right)) return compare_numbers(*left, *right) == std::partial_ordering::less;
     if (!left->is_string() || !right->is_string()) return false;
     charge(left->get_string().size() / text_bytes_per_step);
     return view(left->get_string()) <
@@ -245,7 +245,7 @@ class Evaluation {
       count = characters_in(view(*text));
     } else if (const auto* list = value->if_array()) {
       count = static_cast<std::int64_t>(list->size());
-    } else if (const auto* map = value->if_object()) {
+    } else if (const auto* map = if_map(*value)) {
       count = static_cast<std::int64_t>(map->size());
     } else {
       return nullptr;

@@ -1,9 +1,9 @@
 // The parameters of one run: what was given, checked against what the flow declares.
 #include <algorithm>
-#include <cmath>
 
 #include <boost/json/object.hpp>
 
+#include "flow/json_number.hpp"
 #include "flow/reader.hpp"
 #include "text/nearest.hpp"
 #include "text/place.hpp"
@@ -35,12 +35,7 @@ std::string_view name_of(Type type) noexcept {
   return "a value";
 }
 
-bool is_whole(const Json& value) noexcept {
-  return value.is_int64() || value.is_uint64() ||
-         (value.is_double() && std::trunc(value.get_double()) == value.get_double());
-}
-
-bool fits(Type type, const Json& value) noexcept {
+bool fits(Type type, const Json& value) {
   switch (type) {
     case Type::any:
       return true;
@@ -49,13 +44,13 @@ bool fits(Type type, const Json& value) noexcept {
     case Type::integer:
       return is_whole(value);
     case Type::number:
-      return value.is_number();
+      return is_number(value);
     case Type::boolean:
       return value.is_bool();
     case Type::list:
       return value.is_array();
     case Type::map:
-      return value.is_object();
+      return is_map(value);
   }
   return false;
 }
@@ -72,7 +67,7 @@ std::string unknown(const Flow& flow, std::string_view name) {
 }
 
 // The type of a value for a parameter that says none: that of its default.
-Type type_of_default(const Parameter& parameter) noexcept {
+Type type_of_default(const Parameter& parameter) {
   if (!parameter.value) return Type::any;
   for (const Type type : {Type::text, Type::integer, Type::number, Type::boolean, Type::list, Type::map}) {
     if (fits(type, *parameter.value)) return type == Type::integer ? Type::number : type;
@@ -80,11 +75,18 @@ Type type_of_default(const Parameter& parameter) noexcept {
   return Type::any;
 }
 
+// `v=010` and `v= 1` are no JSON, or not only: a scalar without a declared type means what it spells.
+Json value_or_text(const std::string& text, std::expected<Json, std::string> parsed) {
+  const bool keeps_spelling =
+      parsed && (parsed->is_string() || parsed->is_array() || is_map(*parsed) || to_text(*parsed) == text);
+  return keeps_spelling ? *std::move(parsed) : Json(boost::json::string{text});
+}
+
 }  // namespace
 
 std::expected<Json, std::vector<std::string>> bind_params(const Flow& flow, const Json& given) {
   static const boost::json::object nothing;
-  if (!given.is_object() && !given.is_null())
+  if (!is_map(given) && !given.is_null())
     return std::unexpected(std::vector<std::string>{"the input must be a map of parameters, found " +
                                                     text::shorten(to_text(given), shown_max)});
   const boost::json::object& values = given.is_object() ? given.get_object() : nothing;
@@ -116,10 +118,10 @@ std::expected<Json, std::string> param_from_text(const Flow& flow, const std::st
   const Type type = parameter->type == Type::any ? type_of_default(*parameter) : parameter->type;
   if (type == Type::text) return Json(boost::json::string{value});
   auto parsed = parse_json(value);
-  if (type == Type::any) return parsed ? *std::move(parsed) : Json(boost::json::string{value});
+  if (type == Type::any) return value_or_text(value, std::move(parsed));
   const bool declared = parameter->type != Type::any;
   if (parsed && fits(type, *parsed)) return *std::move(parsed);
-  if (!declared) return parsed ? *std::move(parsed) : Json(boost::json::string{value});
+  if (!declared) return value_or_text(value, std::move(parsed));
   std::string sentence = in_words(*parameter) + " must be " + std::string{name_of(type)} + ", found \"" +
                          text::shorten(value, shown_max) + "\"";
   if (type == Type::list) sentence += "; such as " + key + "=[1,2]";

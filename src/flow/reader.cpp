@@ -143,7 +143,7 @@ void read_secrets(const Field& field, Reading& reading) {
                            "letters, digits and _, not a digit first");
       continue;
     }
-    Secret secret{.name = key->text, .env = {}, .file = {}};
+    Secret secret{.name = key->text, .env = {}, .file = {}, .place = place_of(*key)};
     if (value->type != NodeType::mapping) {
       reading.report.error(*value, "secrets: a secret does not stand in the document",
                            "write {env: VARIABLE} or {file: PATH}");

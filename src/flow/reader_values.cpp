@@ -90,10 +90,9 @@ bool is_number(const Node& node) noexcept { return node.type == NodeType::intege
 std::optional<Json> scalar_json(const Node& node, Reading& reading) {
   if (node.type == NodeType::null) return Json(nullptr);
   if (node.type == NodeType::boolean) return Json(text::to_lower(node.text.front()) == 't');
-  if (const auto whole = node.type == NodeType::integer ? text::whole_number(node.text) : std::nullopt)
-    return Json(*whole);
   if (is_number(node)) {
-    if (const auto number = text::finite_number(node.text)) return Json(*number);
+    if (auto number = number_in(node.text)) return number;
+    if (text::finite_number(node.text)) return Json(boost::json::string{node.text});  // 010, +1, .5: no number of JSON
     reading.report.error(node, "expected a finite number, found " + text::describe(node),
                          "write it in quotes to mean text");
     return std::nullopt;

@@ -6,7 +6,7 @@
 #include "flow/expression_tokens.hpp"
 #include "flow/expression_tree.hpp"
 #include "flow/shell_text.hpp"
-#include "text/ascii.hpp"
+#include "flow/url_text.hpp"
 
 namespace reprise::flow {
 namespace {
@@ -37,29 +37,6 @@ std::unexpected<ExpressionMistake> at_place(ExpressionMistake mistake, std::size
   return std::unexpected{std::move(mistake)};
 }
 
-// In an URL: is the authority over, so that what follows is data?
-bool is_behind_authority(std::string_view url) {
-  const std::size_t scheme_end = url.find("://");
-  const std::size_t first_mark = url.find_first_of("/?#");
-  const bool has_scheme = scheme_end != std::string_view::npos && scheme_end + 1 == first_mark;
-  return url.find_first_of("/?#", has_scheme ? scheme_end + 3 : 0) != std::string_view::npos;
-}
-
-std::string percent_encoded(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool is_letter = text::to_lower(c) >= 'a' && text::to_lower(c) <= 'z';
-    const auto byte = static_cast<unsigned char>(c);
-    if (is_letter || text::is_digit(c) || std::string_view{"-._~"}.contains(c)) {
-      out += c;
-    } else {
-      out += {'%', digits[byte >> 4U], digits[byte & 0xFU]};
-    }
-  }
-  return out;
-}
-
 std::vector<std::string> words_of(const Json& value) {
   if (!value.is_array()) return {to_plain(value)};
   std::vector<std::string> words;
@@ -73,31 +50,47 @@ class Renderer {
   explicit Renderer(Quoting quoting) : quoting_{quoting} {}
 
   void add_literal(std::string_view text) {
-    if (quoting_ == Quoting::shell) {
-      shell_.add_literal(text);
-    } else {
-      out_ += text;
+    switch (quoting_) {
+      case Quoting::shell:
+        return shell_.add_literal(text);
+      case Quoting::url:
+        return url_.add_literal(text);
+      case Quoting::none:
+        plain_ += text;
     }
   }
 
-  std::expected<void, std::string> add_value(const Json& value, const std::string& source) {
+  // `following` is the literal text behind the value, if that is what comes next.
+  std::expected<void, std::string> add_value(const Json& value, const std::string& source, std::string_view following) {
     if (quoting_ == Quoting::shell) {
       const auto added = shell_.add_words(words_of(value));
       if (!added) return std::unexpected{"${" + source + "} " + added.error()};
+    } else if (quoting_ == Quoting::url) {
+      if (auto added = url_.add_value(to_plain(value), source, following); !added) return added;
     } else {
-      const bool is_encoded = quoting_ == Quoting::url && is_behind_authority(out_);
-      out_ += is_encoded ? percent_encoded(to_plain(value)) : to_plain(value);
+      plain_ += to_plain(value);
     }
     if (text().size() > detail::result_bytes_max) return std::unexpected{"the text would be longer than 16 MiB"};
     return {};
   }
 
-  const std::string& text() const noexcept { return quoting_ == Quoting::shell ? shell_.text() : out_; }
+  std::expected<std::string, std::string> finish() const {
+    if (quoting_ == Quoting::url) {
+      if (auto checked = url_.check(); !checked) return std::unexpected{std::move(checked.error())};
+    }
+    return text();
+  }
 
  private:
+  const std::string& text() const noexcept {
+    if (quoting_ == Quoting::none) return plain_;
+    return quoting_ == Quoting::shell ? shell_.text() : url_.text();
+  }
+
   Quoting quoting_;
-  std::string out_;
+  std::string plain_;
   ShellText shell_;
+  UrlText url_;
 };
 
 }  // namespace
@@ -140,18 +133,20 @@ std::expected<Template, ExpressionMistake> parse_template(std::string_view text)
 
 std::expected<std::string, std::string> Template::render(const Scope& scope, Quoting quoting) const {
   Renderer renderer{quoting};
-  for (const Part& part : parts_) {
+  for (std::size_t index = 0; index < parts_.size(); ++index) {
+    const Part& part = parts_[index];
     if (!part.expression) {
       renderer.add_literal(part.literal);
       continue;
     }
     const auto value = part.expression->evaluate(scope);
     if (!value) return std::unexpected{value.error()};
-    if (auto added = renderer.add_value(*value, part.expression->text()); !added) {
+    const std::string_view following = index + 1 < parts_.size() ? parts_[index + 1].literal : std::string_view{};
+    if (auto added = renderer.add_value(*value, part.expression->text(), following); !added) {
       return std::unexpected{std::move(added.error())};
     }
   }
-  return renderer.text();
+  return renderer.finish();
 }
 
 std::expected<Json, std::string> Template::evaluate(const Scope& scope) const {

@@ -101,7 +101,6 @@ TEST(FlowTemplate, EncodesForUrlsBehindTheAuthority) {
   const auto url = [](std::string_view text) { return rendered(text, Quoting::url); };
   EXPECT_EQ(url("https://api.example.org/${word}?q=${v}"), "https://api.example.org/a%2Fb%3Fc%20d?q=it%27s%20%24HOME");
   EXPECT_EQ(url("${host}/${word}"), "https://h.example/base/a%2Fb%3Fc%20d");
-  EXPECT_EQ(url("https://${word}"), "https://a/b?c d");
   EXPECT_EQ(url("https://x${n}.org#${word}"), "https://x-5.org#a%2Fb%3Fc%20d");
   EXPECT_EQ(url("host/${word}"), "host/a%2Fb%3Fc%20d");
   EXPECT_EQ(url("https://h?u=http://${word}"), "https://h?u=http://a%2Fb%3Fc%20d");

@@ -32,17 +32,18 @@ std::string_view escape_code(Style style) {
 
 std::string without_styles(const StyledLine& line) {
   std::string text;
-  for (const Span& span : line) text += span.text;
+  for (const Span& span : line) text += text::lines_safe_to_show(span.text);
   return text;
 }
 
 std::string with_escape_codes(const StyledLine& line) {
   std::string text;
   for (const Span& span : line) {
+    const std::string shown = text::lines_safe_to_show(span.text);  // the only escape codes are those that we add
     if (span.style == Style::plain) {
-      text += span.text;
-    } else if (!span.text.empty()) {
-      text.append(escape_code(span.style)).append(span.text).append("\x1b[0m");
+      text += shown;
+    } else if (!shown.empty()) {
+      text.append(escape_code(span.style)).append(shown).append("\x1b[0m");
     }
   }
   return text;

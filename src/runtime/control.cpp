@@ -26,7 +26,7 @@
 namespace reprise::runtime {
 namespace {
 
-using exec::Descriptor;
+using base::Descriptor;
 using TimePoint = Env::TimePoint;
 
 constexpr std::size_t read_bytes = std::size_t{16} * 1024;

@@ -11,14 +11,14 @@
 #include <optional>
 #include <system_error>
 
+#include "base/sha256.hpp"
 #include "runtime/control.hpp"
-#include "store/content_hash.hpp"
 #include "store/real_path.hpp"
 
 namespace reprise::runtime {
 namespace {
 
-using exec::Descriptor;
+using base::Descriptor;
 
 constexpr std::size_t path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
 constexpr std::size_t hash_bytes_used = 12;
@@ -64,13 +64,10 @@ std::string control_socket_path(const std::string& store_path) {
   std::string beside = (is_linked ? real : store_path) + ".sock";
   if (beside.size() <= path_bytes_max) return beside;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-  std::string name = "reprise-";
-  constexpr std::string_view digits = "0123456789abcdef";
-  for (const char c : store::content_hash(real).substr(0, hash_bytes_used)) {
-    const auto byte = static_cast<unsigned char>(c);
-    name += {digits[byte >> 4U], digits[byte & 0xFU]};
-  }
-  return (error ? std::filesystem::path{"/tmp"} : folder) / (name + ".sock");
+  const std::string name =
+      "reprise-" + base::hexadecimal(std::string_view{base::sha256(real)}.substr(0, hash_bytes_used)) +
+      ".sock";
+  return (error ? std::filesystem::path{"/tmp"} : folder) / name;
 }
 
 BoundSocket bind_control_socket(const std::string& path) {

@@ -7,13 +7,13 @@
 
 #include <string>
 
-#include "exec/process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace reprise::runtime {
 
 // Which file was bound, so that only our own is removed.
 struct BoundSocket {
-  exec::Descriptor listener;  // not open: no socket could be made
+  base::Descriptor listener;  // not open: no socket could be made
   std::string path;
   dev_t device = 0;
   ino_t inode = 0;
@@ -23,7 +23,7 @@ BoundSocket bind_control_socket(const std::string& path);
 void remove_control_socket(const BoundSocket& socket) noexcept;
 
 // Not open: `errno` says why.
-exec::Descriptor connect_control_socket(const std::string& path, int time_max_ms);
+base::Descriptor connect_control_socket(const std::string& path, int time_max_ms);
 
 bool peer_is_same_user(int socket) noexcept;
 

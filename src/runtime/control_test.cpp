@@ -26,7 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
-using exec::Descriptor;
+using base::Descriptor;
 
 constexpr ControlLimits patient{.time_max = 60s};  // so that a busy machine fails no test
 constexpr ControlLimits brief{.time_max = 50ms};

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/time_limit.hpp"
+
 namespace reprise::runtime {
 namespace {
 
 constexpr std::size_t small_commit = 24U << 10U;  // bytes that are written at once rather than handed to the writer
 constexpr std::size_t worth_waking = 256;         // inputs, while a commit is on its way
+
+// After Ctrl-Z, a debugger, a paused container: ends of attempts and signals that waited outside come before the timers that they beat.
+constexpr Duration for_others_to_catch_up = std::chrono::milliseconds{250};
 
 }  // namespace
 
@@ -89,7 +94,8 @@ std::size_t Driver::wake_threshold() const {
   return loop_.outstanding() == 1 ? worth_waking : SIZE_MAX;
 }
 
-void Driver::wait_for_work(bool more, std::vector<Input>& inputs) {
+bool Driver::wait_for_work(bool more, std::vector<Input>& inputs) {
+  bool overslept = false;
   std::unique_lock lock{mutex_};
   threshold_ = wake_threshold();
   const auto has_work = [&] {
@@ -99,7 +105,9 @@ void Driver::wait_for_work(bool more, std::vector<Input>& inputs) {
     sleeping_ = true;
     const std::optional<Time> next = loop_.next_wakeup();
     if (next) {
+      const Time at_the_latest = std::max(*next, clock_.now());
       wake_.wait_until(lock, clock_.steady(*next), has_work);
+      overslept = clock_.now() - at_the_latest > exec::late_without_excuse.count();
     } else {
       wake_.wait(lock, has_work);
     }
@@ -107,6 +115,7 @@ void Driver::wait_for_work(bool more, std::vector<Input>& inputs) {
   }
   inputs.swap(inbox_);
   if (inputs.size() >= inbox_max_) room_.notify_all();
+  return overslept;
 }
 
 void Driver::run() {
@@ -128,8 +137,9 @@ bool Driver::step(std::vector<Input>& inputs) {
   write(now);
   publish_stats();
 
-  wait_for_work(more || loop_.has_news_now(), inputs);
+  const bool overslept = wait_for_work(more || loop_.has_news_now(), inputs);
   now = clock_.now();
+  if (overslept) loop_.hold_timers_until(now + for_others_to_catch_up.count());
   std::optional<store::Result<void>> written;
   bool finishing = false;
   {

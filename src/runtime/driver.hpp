@@ -59,7 +59,7 @@ class Driver {
   void run();
   void run_writer();
   bool step(std::vector<Input>& inputs);
-  void wait_for_work(bool more, std::vector<Input>& inputs);
+  bool wait_for_work(bool more, std::vector<Input>& inputs);  // true: it woke far too late
   void write(Time now);
   void publish_stats();
   std::size_t wake_threshold() const;

@@ -6,6 +6,7 @@
 #include <semaphore>
 #include <thread>
 
+#include "base/sha256.hpp"
 #include "env/wall_clock.hpp"
 #include "event/codec.hpp"
 #include "event/history.hpp"
@@ -16,7 +17,6 @@
 #include "runtime/feed.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/plan_book.hpp"
-#include "store/content_hash.hpp"
 #include "store/store.hpp"
 #include "text/pattern.hpp"
 
@@ -59,7 +59,7 @@ class Awaited final : public Base {
 // Large payloads go by their hash; the bytes travel beside it until they are stored.
 event::Payload payload_of(std::string bytes, std::string& body) {
   if (bytes.size() <= event::payload_inline_max) return event::Payload::of(std::move(bytes));
-  event::Payload payload{store::content_hash(bytes), bytes.size(), true};
+  event::Payload payload{base::sha256(bytes), bytes.size(), true};
   body = std::move(bytes);
   return payload;
 }

@@ -13,6 +13,7 @@ std::expected<std::unique_ptr<FlowHost>, Error> FlowHost::open(FlowHostSettings 
   documents.store_folder = settings.store_folder;
   documents.grace = settings.grace;
   documents.stderr_through = settings.stderr_through;
+  documents.files = std::move(settings.files);
   documents.sub_flows = host.get();
   auto engine = EngineAccess::open({.store = settings.store, .threads = 1},
                                    [&](exec::Sink& sink, exec::PayloadLoader load) -> std::unique_ptr<exec::Executor> {
@@ -31,10 +32,12 @@ FlowHost::~FlowHost() {
   waiters_.clear();  // nobody waits for a stopped engine
 }
 
-std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const std::string& key) {
-  const auto program = exec::load_program(input);
+std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const std::string& key,
+                                             const exec::ReadFile& read) {
+  const auto program = exec::load_program(input, read);
   if (!program) return std::unexpected{Error{ErrorCode::invalid, program.error()}};
-  return EngineAccess::submit(*engine_, plan_of((*program)->flow), {.input = exec::encode(input), .key = key});
+  return EngineAccess::submit(*engine_, plan_of((*program)->flow),
+                              {.input = exec::encode(exec::recorded_input(**program)), .key = key});
 }
 
 void FlowHost::allow(const RunId& run) { EngineAccess::allow(*engine_, run); }
@@ -72,7 +75,8 @@ void FlowHost::start(const std::string& key, exec::RunInput input, Done done) {
 }
 
 std::expected<RunOutcome, Error> FlowHost::run_sub_flow(const std::string& key, const exec::RunInput& input) {
-  const auto run = submit(input, key);
+  // Its own files are read when it begins, where one that hangs can be given up. Secrets of the flows around it are known.
+  const auto run = submit(input, key, exec::without_files);
   if (!run) return std::unexpected{run.error()};
   {
     const std::lock_guard lock{mutex_};

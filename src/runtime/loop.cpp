@@ -30,7 +30,7 @@ bool Loop::turn(Time now) {
     prepares.insert(prepares.end(), uncounted_.begin(), uncounted_.end());
     uncounted_.clear();
   }
-  bool more = core_.due(now, settings_.timers_a_turn);
+  bool more = now >= timers_held_until_ && core_.due(now, settings_.timers_a_turn);
   more |= load_open_runs(now);
   more |= load_due_runs(now);
   if (starting_ && core_.has_ready()) {
@@ -64,6 +64,7 @@ bool Loop::has_news_now() const noexcept { return outstanding_.empty() && has_ne
 
 std::optional<Time> Loop::next_wakeup() const {
   std::optional<Time> next = core_.next_due();
+  if (next) next = std::max(*next, timers_held_until_);
   const auto consider = [&](Time time) { next = next ? std::min(*next, time) : time; };
   // While a commit is on its way, its end is what to wait for.
   if (next_due_ && has_room_to_load() && outstanding_.empty()) {
@@ -83,7 +84,7 @@ void Loop::take(Ended&& ended, Time now) {
     core_.interrupted(outcome.id, now);
   } else if (!outcome.succeeded) {
     core_.failed(outcome.id, *outcome.failure, outcome.precondition, now);
-  } else if (core_.succeeded(outcome.id, outcome.output.view(), now) && outcome.output.hashed) {
+  } else if (core_.succeeded(outcome.id, outcome.output.view(), now, outcome.whole_output) && outcome.output.hashed) {
     put_payload(outcome.id.run, outcome.output, std::move(ended.body));
   }
 }

@@ -96,6 +96,8 @@ class Loop {
   void handle(Input&& input, Time now);
   // Fires timers, loads runs, starts what is ready. True: there is more to do at once.
   bool turn(Time now);
+  // No timer fires before: the driver has not run for a while, and what has come meanwhile is on its way here.
+  void hold_timers_until(Time time) noexcept { timers_held_until_ = time; }
 
   // Makes a batch of what has happened, if there is anything and fewer than two are on their way.
   void build(Time now);
@@ -197,6 +199,7 @@ class Loop {
   std::uint64_t open_ = 0;
   std::size_t resident_bytes_ = 0;
   bool starting_ = true;
+  Time timers_held_until_ = 0;
 
   // what goes into the next batch besides the runs that were touched
   store::Commit filling_;  // keys, payloads, plans and removals

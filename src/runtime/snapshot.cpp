@@ -10,6 +10,7 @@
 #include "event/codec.hpp"
 #include "event/history.hpp"
 #include "exec/list.hpp"
+#include "exec/secrets/sealing.hpp"
 #include "runtime/snapshot_state.hpp"
 #include "text/ascii.hpp"
 
@@ -279,7 +280,7 @@ std::expected<std::string, Error> Snapshot::item_input(const RunId& id, std::str
   const auto element = exec::list_element(*list, item);
   if (!element)
     return damaged("item " + std::to_string(item) + " of step \"" + std::string{step} + "\" cannot be read");
-  return std::string{*element};
+  return run->plan->plan->is_document ? exec::shown(*element) : std::string{*element};
 }
 
 std::expected<Replayed, Error> Snapshot::replay(const RunId& id) {

@@ -332,7 +332,7 @@ TEST_F(RuntimeSnapshot, RefusesANewerStoreAndLeavesItAlone) {
 
 TEST_F(RuntimeSnapshot, SaysWhatIsMissingInAFolderThatCannotBeWritten) {
   { Engine engine{settings()}; }
-  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);  // as its user lets others look
   ASSERT_EQ(chmod(folder_.path().c_str(), 0555), 0);
   const pid_t child = fork();
   if (child == 0) {  // as somebody whom permissions bind

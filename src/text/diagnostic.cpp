@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "text/utf8.hpp"
 #include "text/value.hpp"
 
 namespace reprise {
@@ -14,7 +15,7 @@ constexpr std::size_t shown_max = 50;  // a page of mistakes is enough to start 
 std::string_view name_of(Severity severity) noexcept { return severity == Severity::error ? "error" : "warning"; }
 
 void render_one(const Diagnostic& diagnostic, std::string& out) {
-  out += fmt::format("{}:{}:{}: {}: {}\n", diagnostic.file, diagnostic.line, diagnostic.column,
+  out += fmt::format("{}:{}:{}: {}: {}\n", text::safe_to_show(diagnostic.file), diagnostic.line, diagnostic.column,
                      name_of(diagnostic.severity), diagnostic.message);
   if (!diagnostic.source_line.empty()) {
     const std::string number = std::to_string(diagnostic.line);

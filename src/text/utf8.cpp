@@ -7,6 +7,14 @@ namespace {
 
 constexpr bool continues_character(char c) noexcept { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
+// Unicode's Bidi_Control: text after them is shown in another order than it is read.
+constexpr bool turns_the_order(std::uint32_t code_point) noexcept {
+  return code_point == 0x061C || code_point == 0x200E || code_point == 0x200F ||
+         (code_point >= 0x202A && code_point <= 0x202E) || (code_point >= 0x2066 && code_point <= 0x2069);
+}
+
+constexpr std::string_view replacement = "\xEF\xBF\xBD";
+
 }  // namespace
 
 Character first_character(std::string_view text) noexcept {
@@ -29,11 +37,10 @@ bool is_control(std::uint32_t code_point) noexcept {
   const bool c0_or_c1 = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
   const bool line_separator = code_point == 0x2028 || code_point == 0x2029;
   const bool no_character = code_point == 0xFEFF || (code_point & 0xFFFEU) == 0xFFFE;
-  return c0_or_c1 || line_separator || no_character;
+  return c0_or_c1 || line_separator || no_character || turns_the_order(code_point);
 }
 
 std::string safe_to_show(std::string_view text) {
-  constexpr std::string_view replacement = "\xEF\xBF\xBD";
   std::string shown;
   while (!text.empty()) {
     const Character character = first_character(text);
@@ -46,6 +53,26 @@ std::string safe_to_show(std::string_view text) {
     } else {
       shown += text.substr(0, bytes);
     }
+    text.remove_prefix(bytes);
+  }
+  return shown;
+}
+
+std::string lines_safe_to_show(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() &&
+           ((text[plain] >= ' ' && text[plain] < 0x7F) || text[plain] == '\n' || text[plain] == '\t'))
+      ++plain;
+    shown += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const Character character = first_character(text);
+    const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
+    const bool is_safe = character.bytes != 0 && (character.code_point > 0xFFFF || !is_control(character.code_point));
+    shown += is_safe ? text.substr(0, bytes) : replacement;
     text.remove_prefix(bytes);
   }
   return shown;

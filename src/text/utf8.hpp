@@ -15,10 +15,14 @@ struct Character {
 // The character that begins the text, which must not be empty. Overlong forms and surrogates are not well-formed.
 Character first_character(std::string_view text) noexcept;
 
-// Control characters, and the few others that YAML or terminals take for something else than text.
+// Control characters, those that turn the order of text (bidirectional controls), and the few others that YAML or terminals take for
+// something else than text.
 bool is_control(std::uint32_t code_point) noexcept;
 
 // Fit to be shown on one line: blanks for tabs and line ends, U+FFFD for whatever is not a character or would control a terminal.
 std::string safe_to_show(std::string_view text);
+
+// The same for several lines: line ends and tabs stay.
+std::string lines_safe_to_show(std::string_view text);
 
 }  // namespace reprise::text

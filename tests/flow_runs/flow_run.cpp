@@ -169,6 +169,10 @@ Outcome FlowFolder::run(std::string_view document, const std::vector<std::string
   return reprise(arguments);
 }
 
+Outcome FlowFolder::shell(const std::string& line, std::string_view input) const {
+  return run_program({"/usr/bin/env", "-C", path(), "sh", "-c", line, REPRISE_COMMAND}, input, {{"HOME", path()}});
+}
+
 std::unique_ptr<Child> FlowFolder::start(const std::vector<std::string>& arguments) const {
   return std::make_unique<Child>(command_line(arguments, true));
 }

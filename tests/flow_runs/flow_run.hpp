@@ -62,6 +62,7 @@ class FlowFolder {
   void set(std::string_view name, std::string_view value);  // an environment variable of every command from here on
   Outcome reprise(const std::vector<std::string>& arguments, std::string_view input = {}) const;
   Outcome run(std::string_view document, const std::vector<std::string>& more = {}) const;  // run flow.yaml MORE…
+  Outcome shell(const std::string& line, std::string_view input = {}) const;  // for sh; "$0" is the command
   // In the background. Its standard error goes to the file stderr.txt.
   std::unique_ptr<Child> start(const std::vector<std::string>& arguments) const;
 

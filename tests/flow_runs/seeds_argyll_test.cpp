@@ -14,7 +14,6 @@ using testing_support::Events;
 using testing_support::flag_of;
 using testing_support::FlowFolder;
 using testing_support::has;
-using testing_support::LoopbackSocket;
 using testing_support::number_of;
 using testing_support::object_of;
 using testing_support::of_type;
@@ -110,16 +109,8 @@ echo '{"success": true, "output": "done"}'; exit 7)sh");
 
 // Whatever a worker would post: gives the status of the answer.
 int post(const std::string& url, const std::string& token, const std::string& body) {
-  const std::size_t port_at = url.find(':', std::string_view{"http://"}.size()) + 1;
-  const std::size_t path_at = url.find('/', port_at);
-  const auto port = static_cast<std::uint16_t>(std::stoi(url.substr(port_at, path_at - port_at)));
-  const LoopbackSocket socket = LoopbackSocket::connected_to(port);
-  socket.send("POST " + url.substr(path_at) +
-              " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer " + token +
-              "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-              body);
-  const std::string answer = socket.receive_all();
-  return answer.size() > 12 ? std::stoi(answer.substr(9, 3)) : 0;
+  const std::string status_line = testing_support::post(url, "Authorization: Bearer " + token, body);
+  return status_line.size() > 12 ? std::stoi(status_line.substr(9, 3)) : 0;
 }
 
 int report(const RecordedRequest& request, const std::string& body) {

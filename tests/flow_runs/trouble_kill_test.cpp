@@ -6,6 +6,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -238,6 +239,67 @@ while :; do sleep 1000; done)");
   auto running = folder.start({"run", folder.flow("steps: [{id: a, for_each: [1, 2, 3], argv: [stubborn.sh]}]")});
   ASSERT_TRUE(eventually([&] { return folder.lines("up").size() == 9; }));
   EXPECT_GE(processes_in(folder.path()).size(), 10U);  // the test can see them
+  kill_and_look(folder, *running);
+}
+
+// ---- the guardian ----------------------------------------
+
+constexpr std::string_view family = R"(
+steps:
+  - {id: a, run: "trap '' TERM; (trap '' TERM; echo x >> up; sleep 1000) & echo x >> up; while :; do sleep 1000; done"}
+)";
+
+// It has left our folder, and nobody else that we started has. Waits for one with another number than `before`; 0: none came.
+pid_t guardian_in(const FlowFolder& folder, pid_t before = 0) {
+  pid_t found = 0;
+  eventually([&] {
+    for (const LivingProcess& process : processes_in(folder.path())) {
+      std::error_code gone;
+      const bool has_left = std::filesystem::read_symlink("/proc/" + std::to_string(process.pid) + "/cwd", gone) == "/";
+      if (has_left && process.pid != before) found = process.pid;
+    }
+    return found != 0;
+  });
+  return found;
+}
+
+// As `pkill -9 reprise` and `pkill -9 -f` do it: whoever has the name, in its own or in its command line.
+TEST(TroubleKill, AllOfItsNameAtOnceLeaveNobodyBehind) {
+  FlowFolder folder;
+  const auto running = folder.start({"run", folder.flow(family)});
+  ASSERT_TRUE(eventually([&] { return folder.lines("up").size() == 2; }));
+  ASSERT_NE(guardian_in(folder), 0);
+  int killed = 0;
+  for (const LivingProcess& process : processes_in(folder.path())) {
+    if ((process.name + " " + process.command_line).find("reprise") == std::string::npos) continue;
+    ::kill(process.pid, SIGKILL);
+    ++killed;
+  }
+  EXPECT_EQ(killed, 1) << "only the engine itself";
+  EXPECT_EQ(running->join(), 128 + SIGKILL);
+  EXPECT_EQ(leftovers_in(folder.path()), "");
+}
+
+TEST(TroubleKill, AGuardianThatIsKilledIsReplaced) {
+  FlowFolder folder;
+  const auto running = folder.start({"run", folder.flow(family)});
+  ASSERT_TRUE(eventually([&] { return folder.lines("up").size() == 2; }));
+  const pid_t first = guardian_in(folder);
+  ASSERT_NE(first, 0);
+  ::kill(first, SIGKILL);
+  ASSERT_NE(guardian_in(folder, first), 0);
+  kill_and_look(folder, *running);
+}
+
+// Nobody is left to kill the group: the kernel kills the command itself.
+TEST(TroubleKill, CommandsGoWhenEngineAndGuardianDoAtTheSameMoment) {
+  FlowFolder folder;
+  const auto running = folder.start({"run", folder.flow("steps: [{id: a, run: echo x >> up; exec sleep 1000}]")});
+  ASSERT_TRUE(folder.wait_for_file("up", "x"));
+  const pid_t guardian = guardian_in(folder);
+  ASSERT_NE(guardian, 0);
+  running->signal(SIGSTOP);  // or it would have another one before the second kill
+  ::kill(guardian, SIGKILL);
   kill_and_look(folder, *running);
 }
 

@@ -1,4 +1,4 @@
-// Ctrl-C, twice, SIGTERM and deadlines: the exit code, the command to go on with, and nobody is left behind.
+// Ctrl-C, twice, SIGTERM, SIGHUP and deadlines: the exit code, the command to go on with, and nobody is left behind.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -41,6 +41,8 @@ struct Interruption {
   const char* name;
   int signal;
   int exit_code;
+  int impatient = signal;  // the second one, that kills
+  int exit_code_of_impatient = exit_code;
 };
 
 class TroubleSignal : public ::testing::TestWithParam<Interruption> {};
@@ -79,13 +81,13 @@ while :; do sleep 1000; done)");
 
 TEST_P(TroubleSignal, TwiceKillsAtOnce) {
   FlowFolder folder;
-  folder.program("work.sh", "trap '' TERM INT; touch deaf; while :; do sleep 1000; done");
-  const auto running = folder.start({"run", folder.flow(interrupted_in_b)});
+  folder.program("work.sh", "test -e deaf && exit; trap '' TERM INT; touch deaf; while :; do sleep 1000; done");
+  const auto running = folder.start({"run", folder.flow("steps: [{id: a, argv: [work.sh], retry: none}]")});
   ASSERT_TRUE(folder.wait_for_file("deaf"));
   running->signal(GetParam().signal);
   ASSERT_TRUE(folder.wait_for_event("cancel_requested"));
-  running->signal(GetParam().signal);
-  EXPECT_EQ(running->join(), GetParam().exit_code);
+  running->signal(GetParam().impatient);
+  EXPECT_EQ(running->join(), GetParam().exit_code_of_impatient);
   EXPECT_EQ(leftovers_in(folder.path()), "");
   EXPECT_EQ(run_printed_command(folder).exit_code, 0);
 }
@@ -118,7 +120,8 @@ TEST_P(TroubleSignal, ExecStopsToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(TroubleSignals, TroubleSignal,
-                         ::testing::Values(Interruption{"SIGINT", SIGINT, 130}, Interruption{"SIGTERM", SIGTERM, 143}),
+                         ::testing::Values(Interruption{"SIGINT", SIGINT, 130}, Interruption{"SIGTERM", SIGTERM, 143},
+                                           Interruption{"SIGHUP", SIGHUP, 129, SIGTERM, 143}),
                          [](const auto& tested) { return tested.param.name; });
 
 // The store of the printed command is the one that was used.
@@ -145,6 +148,52 @@ TEST(TroubleSignals, AFinishedResultIsRecorded) {
   EXPECT_EQ(running->join(), 130);
   EXPECT_EQ(folder.read("asked"), "x\n");
   EXPECT_FALSE(folder.exists("b"));
+}
+
+// A closed terminal is told by its shell and by the kernel: the second time nobody is impatient, and the command may clean up.
+TEST(TroubleSignals, ASecondHangupDoesNotKill) {
+  FlowFolder folder;
+  folder.program("work.sh",
+                 R"(trap 'touch asked; until test -e open; do sleep 0.05; done; echo x >> cleaned; exit 1' TERM
+touch up; while :; do sleep 0.05; done)");
+  const auto running = folder.start({"run", folder.flow("steps: [{id: a, argv: [work.sh], retry: none}]")});
+  ASSERT_TRUE(folder.wait_for_file("up"));
+  running->signal(SIGHUP);
+  ASSERT_TRUE(folder.wait_for_file("asked"));
+  running->signal(SIGHUP);
+  folder.write("open", "");
+  EXPECT_EQ(running->join(), 129);
+  EXPECT_EQ(folder.read("cleaned"), "x\n");
+}
+
+// nohup: neither the engine nor its commands mind.
+TEST(TroubleSignals, AnIgnoredHangupStaysIgnored) {
+  FlowFolder folder;
+  folder.flow(
+      R"(steps: [{id: a, run: "kill -HUP $$; touch up; until test -e open; do sleep 0.05; done", retry: none}])");
+  Child running{{"/usr/bin/env", "-C", folder.path(), "HOME=" + folder.path(), "nohup", REPRISE_COMMAND, "run",
+                 "flow.yaml", "--progress", "quiet"}};
+  ASSERT_TRUE(folder.wait_for_file("up"));
+  running.signal(SIGHUP);
+  folder.write("open", "");
+  EXPECT_EQ(running.join(), 0);
+  EXPECT_EQ(text_of(folder.show(), "status"), "succeeded");
+}
+
+// The end of a session or a service is told to all of its processes; some commands hear of it before we do.
+TEST_P(TroubleSignal, WhatItEndsBesidesUsHasNotFailed) {
+  FlowFolder folder;
+  folder.program("work.sh", "echo $$ > pid; touch up; exec sleep 1000");
+  const auto running = folder.start({"run", folder.flow(interrupted_in_b)});
+  ASSERT_TRUE(folder.wait_for_file("up"));
+  ASSERT_TRUE(eventually([&] { return !folder.lines("pid").empty(); }));
+  for (const LivingProcess& process : processes_in(folder.path())) {
+    if (process.name == "sh" || process.name == "sleep") ::kill(process.pid, GetParam().signal);
+  }
+  running->signal(GetParam().signal);
+  EXPECT_EQ(running->join(), GetParam().exit_code);
+  EXPECT_EQ(text_of(folder.show(), "status"), "canceled");
+  EXPECT_EQ(run_printed_command(folder).exit_code, 0);
 }
 
 // Nobody reads the progress any more: the run goes on.

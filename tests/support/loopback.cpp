@@ -114,6 +114,19 @@ void LoopbackSocket::close() noexcept {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
+std::string post(const std::string& url, const std::string& header_line, const std::string& body) {
+  constexpr std::string_view scheme = "http://";
+  const std::size_t slash = url.find('/', scheme.size());
+  const std::string place = url.substr(scheme.size(), slash - scheme.size());
+  const auto port = static_cast<std::uint16_t>(std::stoi(place.substr(place.find(':') + 1)));
+  const LoopbackSocket socket = LoopbackSocket::connected_to(port);
+  socket.send("POST " + url.substr(slash) + " HTTP/1.1\r\nHost: " + place + "\r\nConnection: close\r\n" + header_line +
+              "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+              body);
+  const std::string answer = socket.receive_all();
+  return answer.substr(0, answer.find('\r'));
+}
+
 std::uint16_t closed_port() { return LoopbackSocket::listening().port(); }
 
 }  // namespace reprise::testing_support

@@ -40,6 +40,9 @@ class LoopbackSocket {
   int descriptor_ = -1;
 };
 
+// Posts JSON to a URL of this machine, with one more header line. Gives the status line of the answer.
+std::string post(const std::string& url, const std::string& header_line, const std::string& body);
+
 // A port that nobody listens on: it was free a moment ago, and the kernel hands out others first.
 std::uint16_t closed_port();
 

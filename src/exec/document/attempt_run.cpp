@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include <boost/json/object.hpp>
 
 #include "core/plan.hpp"
-#include "exec/document/read_file.hpp"
 #include "exec/log_path.hpp"
+#include "exec/time_limit.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -23,10 +22,10 @@ std::string without_line_ends(std::string text) {
 }
 
 // An attempt of that number was there before: somebody has asked to try again what had failed.
-void separate_from_before(const std::string& log_file) {
+void separate_from_before(const std::string& log_file, const std::string& store_folder) {
   std::error_code ignored;
-  if (std::filesystem::exists(log_file, ignored))
-    std::ofstream{log_file, std::ios::binary | std::ios::app} << "\n---- tried again ----\n";
+  if (!std::filesystem::exists(log_file, ignored)) return;
+  OutputFile{log_file, OutputFile::Existing::append, store_folder}.write("\n---- tried again ----\n");
 }
 
 std::string_view word_for(bool is_fix) { return is_fix ? "fix: " : "require: "; }
@@ -40,7 +39,7 @@ AttemptRun::AttemptRun(Services& services, std::shared_ptr<StepScope> scope, con
   idempotency_key_ = to_string(facts.run) + "/" + step.id + "/" + std::to_string(facts.index);
   if (!services.settings.store_folder.empty()) {
     log_file_ = log_path(services.settings.store_folder, facts.run, step.id, facts.index, facts.attempt);
-    separate_from_before(log_file_);
+    separate_from_before(log_file_, services.settings.store_folder);
   }
   if (job.deadline != 0) {
     const Duration left{std::max<std::int64_t>(job.deadline - wall_clock_now_exactly().time_since_epoch().count(), 1)};
@@ -82,22 +81,25 @@ void AttemptRun::cancel() {
   is_canceled_ = true;
   if (current_ != nullptr) current_->cancel();
   if (!sub_flow_.empty()) services_.settings.sub_flows->cancel(sub_flow_);
+  if (is_reading_) finish(std::unexpected{judge().canceled()});
 }
 
 void AttemptRun::finish(Judged result, bool precondition) {
   if (std::exchange(is_done_, true)) return;
   current_.reset();
   const Done done = std::move(done_);
-  done({std::move(result), precondition});
+  done({std::move(result), precondition, std::move(kept_output_)});
 }
 
-CommandSetting AttemptRun::setting(Part part) const {
+CommandSetting AttemptRun::setting(Part part) {
+  if (ends_) ends_ = fair_due(*ends_, timeout_, services_.env.now());
   const RunInput& input = scope_->facts().program->input;
   CommandSetting setting{.step = step_, .idempotency_key = idempotency_key_};
   setting.log_file = log_file_;
   setting.ends = ends_;
   setting.timeout = timeout_;
-  setting.stdin_file = input.stdin_file;
+  setting.stdin_file = kept_stdin_path(services_.settings.store_folder, input);
+  setting.kept_stdin = input.kept_stdin;
   if (part != Part::main) return setting;
   setting.whole_output = step_.output != flow::OutputForm::text;
   if (input.is_exec() && !services_.settings.store_folder.empty()) setting.stdout_file = exec_stdout_file(log_file_);
@@ -140,7 +142,10 @@ void AttemptRun::ended(const Todo& todo, Judged result) {
     case Part::main:
       break;
   }
-  if (result) return main_succeeded(*std::move(result));
+  if (result) {
+    kept_output_ = current_->kept_stdout();
+    return main_succeeded(*std::move(result));
+  }
   if (todo.command->on_failure == nullptr) return finish(std::move(result));
   to_repair_ = std::move(result).error();
   scope_->set_failure_to_repair(*to_repair_);
@@ -150,13 +155,38 @@ void AttemptRun::ended(const Todo& todo, Judged result) {
 void AttemptRun::main_succeeded(std::string output) {
   const bool is_last = todo_.empty() || todo_.front().part != Part::main;
   if (is_last) {
-    output_ = without_line_ends(std::move(output));
+    // The caller of `exec` gets every byte, and short output stands in the record alone.
+    output_ = scope_->facts().program->input.is_exec() ? std::move(output) : without_line_ends(std::move(output));
     if (auto fits = judge().form(output_); !fits) return finish(std::unexpected{std::move(fits).error()});
-    const std::string& directory = scope_->facts().program->input.directory;
-    if (auto fits = judge().schema(output_, step_.check_schema, directory); !fits)
-      return finish(std::unexpected{std::move(fits).error()});
+    if (!step_.check_schema.empty()) return check_schema();
   }
   next();
+}
+
+// ---- files ----------------------------------------
+
+void AttemptRun::read_file(const std::string& path, std::size_t bytes_max, std::string_view what,
+                           std::function<void(std::string)> then) {
+  if (is_canceled_) return finish(std::unexpected{judge().canceled()});
+  is_reading_ = true;
+  services_.files.read(path, bytes_max, ends_, [this, weak = weak_from_this(), what, then](FileContent content) {
+    const auto self = weak.lock();
+    if (self == nullptr || is_done_) return;
+    is_reading_ = false;
+    if (!content) return finish(std::unexpected{judge().unreadable(what, content.error())});
+    then(*std::move(content));
+  });
+}
+
+void AttemptRun::check_schema() {
+  const std::string path = path_in(scope_->facts().program->input.directory, step_.check_schema);
+  read_file(path, schema_file_bytes_max, "schema", [this, path](std::string content) {
+    const auto schema = services_.schemas.compiled(path, std::move(content));
+    if (!schema) return finish(std::unexpected{judge().invalid(schema.error())});
+    if (auto fits = judge().schema(output_, *schema, step_.check_schema); !fits)
+      return finish(std::unexpected{std::move(fits).error()});
+    next();
+  });
 }
 
 // ---- flows inside of flows ----------------------------------------
@@ -170,12 +200,11 @@ void AttemptRun::start_sub_flow() {
   auto file = step_.flow.file.render(*scope_, flow::Quoting::none);
   if (!file) return finish(std::unexpected{judge().invalid(file.error())});
   RunInput input;
-  input.file = file->starts_with('/') ? *file : program.input.directory + "/" + *file;
-  auto content = read_file(input.file);
-  if (!content) return finish(std::unexpected{judge().invalid("flow: " + content.error())});
-  input.text = *std::move(content);
+  input.file = path_in(program.input.directory, *file);
   input.directory = input.file.substr(0, input.file.rfind('/'));
   input.depth = program.input.depth + 1;
+  input.secrets = program.secret_sources;
+  input.secret_values = program.secret_values;
   boost::json::object params;
   for (const auto& [name, value] : step_.flow.params) {
     auto made = evaluate(value, *scope_);
@@ -183,15 +212,16 @@ void AttemptRun::start_sub_flow() {
     params[name] = *std::move(made);
   }
   input.params = std::move(params);
+  const std::string path = input.file;
+  read_file(path, flow_file_bytes_max, "flow", [this, input = std::move(input)](std::string content) mutable {
+    input.text = std::move(content);
+    start_sub_flow(std::move(input));
+  });
+}
+
+void AttemptRun::start_sub_flow(RunInput input) {
   sub_flow_ = idempotency_key_;
-  if (ends_) {
-    services_.conductor.post_at(*ends_, [weak = weak_from_this()] {
-      const auto self = weak.lock();
-      if (self == nullptr || self->is_done_) return;
-      self->services_.settings.sub_flows->cancel(self->sub_flow_);
-      self->finish(std::unexpected{self->judge().timed_out("timed out")});
-    });
-  }
+  limit_sub_flow();
   services_.settings.sub_flows->start(
       sub_flow_, std::move(input), [self = shared_from_this()](std::expected<RunOutcome, Error> outcome) {
         self->services_.conductor.post([self, outcome = std::move(outcome)]() mutable {
@@ -204,6 +234,19 @@ void AttemptRun::start_sub_flow() {
           self->finish(std::unexpected{std::move(failure)});
         });
       });
+}
+
+void AttemptRun::limit_sub_flow() {
+  if (!ends_) return;
+  services_.conductor.post_at(*ends_, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr || self->is_done_) return;
+    const Env::TimePoint now = self->services_.env.now();
+    self->ends_ = fair_due(*self->ends_, self->timeout_, now);
+    if (*self->ends_ > now) return self->limit_sub_flow();
+    self->services_.settings.sub_flows->cancel(self->sub_flow_);
+    self->finish(std::unexpected{self->judge().timed_out("timed out")});
+  });
 }
 
 std::string exec_stdout_file(std::string_view log_file) {

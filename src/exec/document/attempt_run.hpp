@@ -16,9 +16,10 @@ namespace reprise::exec {
 struct AttemptResult {
   Judged result;
   bool precondition = false;
+  std::optional<KeptFile> kept_output = {};  // `exec`, when the result is not all that was written
 };
 
-// Where `exec` finds what the successful attempt wrote to its standard output, whole.
+// Where `exec` finds what the successful attempt wrote to its standard output, when the record does not hold the whole.
 std::string exec_stdout_file(std::string_view log_file);
 
 class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
@@ -43,9 +44,15 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   void run(const Todo& todo);
   void ended(const Todo& todo, Judged result);
   void main_succeeded(std::string output);
+  void check_schema();
   void start_sub_flow();
+  void start_sub_flow(RunInput input);
+  // Not on this thread, and only until the attempt ends; `then` does not come when it is over before.
+  void read_file(const std::string& path, std::size_t bytes_max, std::string_view what,
+                 std::function<void(std::string)> then);
   void finish(Judged result, bool precondition = false);
-  CommandSetting setting(Part part) const;
+  CommandSetting setting(Part part);
+  void limit_sub_flow();
   Judge judge() const;
 
   Services& services_;
@@ -60,7 +67,9 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   std::shared_ptr<CommandRun> current_;
   std::optional<Failure> to_repair_;  // the failure that a command's own on_failure is working on
   std::string output_;
+  std::optional<KeptFile> kept_output_;
   std::string sub_flow_;  // its key, while one runs
+  bool is_reading_ = false;
   bool is_canceled_ = false;
   bool is_done_ = false;
 };

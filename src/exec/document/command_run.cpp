@@ -1,14 +1,16 @@
 #include "exec/document/command_run.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <csignal>
 #include <system_error>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
-#include "exec/process/mask.hpp"
+#include "base/private_file.hpp"
+#include "exec/process/output_file.hpp"
+#include "exec/secrets/mask.hpp"
+#include "exec/time_limit.hpp"
 
 namespace reprise::exec {
 
@@ -19,6 +21,14 @@ namespace {
 constexpr std::size_t whole_output_max = std::size_t{256} << 20U;
 constexpr std::size_t short_output_max = std::size_t{16}
                                          << 10U;  // judged at once, on the thread that reads from other commands too
+
+// Who closes a terminal, ends a session or stops a service sends the signal to all of its processes, one after the other.
+constexpr Duration until_our_signal_comes = std::chrono::milliseconds{100};
+
+bool may_be_meant_for_us_too(const ProcessEnd& end) {
+  const bool is_ours_to_heed = end.signal == SIGHUP || end.signal == SIGINT || end.signal == SIGTERM;
+  return is_ours_to_heed && !end.canceled && !end.timed_out && !end.stalled;
+}
 
 std::expected<Json, std::string> evaluated(const flow::JsonTemplate& value, const StepScope& scope) {
   if (const Json* const plain = std::get_if<Json>(&value.value)) return *plain;
@@ -41,12 +51,12 @@ std::expected<Json, std::string> evaluated(const flow::JsonTemplate& value, cons
   return object;
 }
 
+}  // namespace
+
 std::string path_in(const std::string& directory, const std::string& path) {
   if (path.empty()) return directory;
   return path.starts_with('/') ? path : directory + "/" + path;
 }
-
-}  // namespace
 
 std::expected<Json, std::string> evaluate(const flow::JsonTemplate& value, const StepScope& scope) {
   return evaluated(value, scope);
@@ -86,7 +96,7 @@ void CommandRun::cancel() {
   is_canceled_ = true;
   if (process_ != 0) services_.processes.cancel(process_);
   if (request_ != 0) services_.http().cancel(request_);
-  if (is_accepted_) finish(std::unexpected{judge().canceled()});
+  if (is_accepted_ || is_reading_) finish(std::unexpected{judge().canceled()});
 }
 
 void CommandRun::finish(Judged result) {
@@ -140,12 +150,17 @@ void CommandRun::start_process() {
   }
   auto env = environment();
   if (!env) return fail(env.error());
+  if (setting_.kept_stdin) {
+    if (auto same = check(setting_.stdin_file, *setting_.kept_stdin); !same)
+      return fail("the standard input that was kept for this run is damaged: " + same.error());
+  }
   const Program& program = *scope_->facts().program;
   spec.env = *std::move(env);
   spec.directory = path_in(program.input.directory, setting_.step.directory);
   spec.stdin_file = setting_.stdin_file;
   spec.log_file = setting_.log_file;
   spec.stdout_file = setting_.stdout_file;
+  spec.private_folder = services_.settings.store_folder;
   spec.stderr_through = services_.settings.stderr_through;
   spec.timeout = time_left();
   if (command_.timeout && (spec.timeout == Duration{0} || *command_.timeout < spec.timeout))
@@ -154,11 +169,12 @@ void CommandRun::start_process() {
   if (spec.stall_timeout > Duration{0} && !setting_.log_file.empty()) {
     spec.progress_file = setting_.log_file + ".progress";
     spec.env.push_back("REPRISE_PROGRESS_FILE=" + spec.progress_file);
-    std::error_code ignored;  // a command that cannot write there has its output to show that it lives
-    std::filesystem::create_directories(std::filesystem::path{spec.progress_file}.parent_path(), ignored);
+    // A command that cannot write there has its output to show that it lives.
+    static_cast<void>(
+        base::make_folder_of(spec.private_folder, base::name_below(spec.private_folder, spec.progress_file)));
   }
   spec.grace = services_.settings.grace;
-  spec.secrets = program.secret_values;
+  spec.secrets = program.secret_table;
   if (setting_.whole_output) spec.stdout_max = whole_output_max;
   process_ = services_.processes.start(std::move(spec), [self = shared_from_this()](ProcessEnd&& end) {
     Conductor& conductor = self->services_.conductor;
@@ -169,9 +185,20 @@ void CommandRun::start_process() {
   if (is_canceled_) services_.processes.cancel(process_);
 }
 
+// A command that was ended by what interrupts us as well is interrupted, and has not failed, even if it heard of it first.
 void CommandRun::process_ended(ProcessEnd&& end) {
+  if (!may_be_meant_for_us_too(end)) return judge_end(std::move(end));
+  services_.conductor.post_at(services_.env.now() + until_our_signal_comes,
+                              [self = shared_from_this(), end = std::move(end)]() mutable {
+                                end.canceled = self->is_canceled_;
+                                self->judge_end(std::move(end));
+                              });
+}
+
+void CommandRun::judge_end(ProcessEnd&& end) {
   const bool is_cut = setting_.whole_output && !end.out.is_whole() && end.exit_code == 0;
   if (is_cut) return fail("the output has more than 256 MiB");
+  kept_stdout_ = end.kept_stdout;
   finish(judge().process(std::move(end)));
 }
 
@@ -218,7 +245,7 @@ void CommandRun::start_request() {
     try {
       const Webhooks::Place place = services_.webhooks.expect([self = shared_from_this()](std::string body) {
         self->services_.conductor.post([self, body = std::move(body)]() mutable {
-          self->report_ = std::move(body);
+          self->report_ = self->without_secrets(std::move(body));
           if (self->is_accepted_) self->finish(self->judge().webhook(*self->report_));
         });
       });
@@ -232,31 +259,54 @@ void CommandRun::start_request() {
   HttpRequest copy{.method = made->method, .url = made->url};
   request_ = services_.http().start(*std::move(made), [self = shared_from_this(), copy](HttpEnd&& end) {
     self->services_.conductor.post([self, copy, end = std::move(end)]() mutable {
-      end.body = self->without_secrets(end.body);
-      end.message = self->without_secrets(end.message);
+      end.body = self->without_secrets(std::move(end.body));
+      end.message = self->without_secrets(std::move(end.message));
       self->write_log(copy, end);
       const flow::HttpCall& call = self->command_.http;
       Judged result = self->judge().http(call, std::move(end), wall_clock_now());
       self->request_ = 0;
       if (!result) return self->finish(std::move(result));
       if (call.is_async) return self->wait_for_webhook();
-      const std::string& directory = self->scope_->facts().program->input.directory;
-      if (auto fits = self->judge().schema(*result, call.expect_schema, directory); !fits)
-        return self->finish(std::unexpected{std::move(fits).error()});
-      self->finish(std::move(result));
+      if (call.expect_schema.empty()) return self->finish(std::move(result));
+      self->check_schema(*std::move(result));
     });
   });
   if (is_canceled_) services_.http().cancel(request_);
+}
+
+void CommandRun::check_schema(std::string body) {
+  if (is_canceled_) return finish(std::unexpected{judge().canceled()});
+  const std::string path = path_in(scope_->facts().program->input.directory, command_.http.expect_schema);
+  is_reading_ = true;
+  services_.files.read(path, schema_file_bytes_max, setting_.ends,
+                       [=, this, weak = weak_from_this()](FileContent content) {
+                         const auto self = weak.lock();
+                         if (self == nullptr || is_done_) return;
+                         if (!content) return finish(std::unexpected{judge().unreadable("schema", content.error())});
+                         const auto schema = services_.schemas.compiled(path, *std::move(content));
+                         if (!schema) return fail(schema.error());
+                         if (auto fits = judge().schema(body, *schema, command_.http.expect_schema); !fits)
+                           return finish(std::unexpected{std::move(fits).error()});
+                         finish(body);
+                       });
 }
 
 void CommandRun::wait_for_webhook() {
   is_accepted_ = true;
   if (report_) return finish(judge().webhook(*report_));
   if (is_canceled_) return finish(std::unexpected{judge().canceled()});
+  wait_until_it_ends();
+}
+
+void CommandRun::wait_until_it_ends() {
   if (!setting_.ends) return;
   services_.conductor.post_at(*setting_.ends, [weak = weak_from_this()] {
     const auto self = weak.lock();
-    if (self != nullptr) self->finish(std::unexpected{self->judge().timed_out("no webhook came")});
+    if (self == nullptr || self->is_done_) return;
+    const Env::TimePoint now = self->services_.env.now();
+    self->setting_.ends = fair_due(*self->setting_.ends, self->setting_.timeout, now);
+    if (*self->setting_.ends > now) return self->wait_until_it_ends();
+    self->finish(std::unexpected{self->judge().timed_out("no webhook came")});
   });
 }
 
@@ -264,23 +314,15 @@ void CommandRun::wait_for_webhook() {
 void CommandRun::write_log(const HttpRequest& request, const HttpEnd& end) const {
   if (setting_.log_file.empty()) return;
   constexpr std::size_t body_max = std::size_t{64} << 10U;
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path{setting_.log_file}.parent_path(), ignored);
   const std::string url = request.url.substr(0, request.url.find('?'));
   const std::string head =
       request.method + " " + url + "\n" + (end.status != 0 ? "HTTP " + std::to_string(end.status) : end.message) + "\n";
-  std::ofstream{setting_.log_file, std::ios::binary | std::ios::app} << without_secrets(head) << '\n'
-                                                                     << end.body.substr(0, body_max) << '\n';
+  OutputFile log{setting_.log_file, OutputFile::Existing::append, services_.settings.store_folder};
+  log.write(without_secrets(head) + "\n" + end.body.substr(0, body_max) + "\n");
 }
 
-std::string CommandRun::without_secrets(std::string_view text) const {
-  const auto& secrets = scope_->facts().program->secret_values;
-  if (secrets == nullptr) return std::string{text};
-  Masker masker{std::make_shared<const SecretTable>(*secrets)};
-  std::string masked;
-  masker.feed(text, masked);
-  masker.finish(masked);
-  return masked;
+std::string CommandRun::without_secrets(std::string text) const {
+  return masked(scope_->facts().program->secret_table, std::move(text));
 }
 
 }  // namespace reprise::exec

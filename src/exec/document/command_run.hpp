@@ -21,10 +21,14 @@ struct CommandSetting {
   std::string log_file = {};
   std::string stdout_file = {};
   std::string stdin_file = {};
+  std::optional<KeptFile> kept_stdin = {};  // what stdin_file must be
   std::optional<Env::TimePoint> ends = {};  // the attempt's own limit
   Duration timeout{0};                      // the same as it was given, for messages
   bool whole_output = false;                // it is to be read as JSON or lines: head and tail would not do
 };
+
+// Relative paths of a document are those of its folder.
+std::string path_in(const std::string& directory, const std::string& path);
 
 // The value of a template that need not be text.
 std::expected<flow::Json, std::string> evaluate(const flow::JsonTemplate& value, const StepScope& scope);
@@ -38,12 +42,16 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
 
   void start();
   void cancel();  // Done still comes, with class `canceled`
+  const std::optional<KeptFile>& kept_stdout() const noexcept { return kept_stdout_; }  // once Done has come
 
  private:
   void start_process();
   void process_ended(ProcessEnd&& end);
+  void judge_end(ProcessEnd&& end);
   void start_request();
   void wait_for_webhook();
+  void wait_until_it_ends();
+  void check_schema(std::string body);
   void finish(Judged result);
   void fail(std::string message) { finish(std::unexpected{judge().invalid(std::move(message))}); }
   Judge judge() const;
@@ -51,7 +59,7 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   std::expected<std::vector<std::string>, std::string> environment() const;
   std::expected<HttpRequest, std::string> request();
   void write_log(const HttpRequest& request, const HttpEnd& end) const;
-  std::string without_secrets(std::string_view text) const;
+  std::string without_secrets(std::string text) const;
 
   Services& services_;
   std::shared_ptr<StepScope> scope_;
@@ -63,7 +71,9 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   HttpClient::Ticket request_ = 0;
   std::string webhook_;                // its id, while one is expected
   std::optional<std::string> report_;  // that came before the request was answered
+  std::optional<KeptFile> kept_stdout_;
   bool is_accepted_ = false;
+  bool is_reading_ = false;  // the schema
   bool is_canceled_ = false;
   bool is_done_ = false;
 };

@@ -1,16 +1,22 @@
 #include "exec/document/document_executor.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "exec/document/attempt_run.hpp"
 #include "exec/document/preparation_run.hpp"
 #include "exec/list.hpp"
+#include "exec/secrets/mask.hpp"
+#include "exec/secrets/sealing.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -20,12 +26,52 @@ constexpr std::size_t programs_max = 64;  // documents that are kept for their n
 using Key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 Key key_of(const AttemptId& id) { return {id.run, id.step, id.item, id.token}; }
 
+// A secret's file has not answered: it may do so for the next attempt.
+Failure unanswered(std::string message) {
+  return {.type = "TimeoutError",
+          .message = std::move(message),
+          .failure_class = FailureClass::transient,
+          .kind = FailureKind::timeout};
+}
+
+Failure interrupted() {
+  return {.type = "CanceledError", .message = "canceled before it began", .failure_class = FailureClass::canceled};
+}
+
 Failure unreadable(std::string message) {
   return {.type = "ValueError",
           .message = std::move(message),
           .failure_class = FailureClass::deterministic,
           .kind = FailureKind::invalid_input,
           .permanent = true};
+}
+
+// ---- what leaves a program to be recorded has no secrets in it ----
+
+Judged recordable(const Program& program, Judged result) {
+  const auto& secrets = program.secret_table;
+  if (secrets == nullptr) return result;
+  if (result) return masked(secrets, *std::move(result));
+  Failure& failure = result.error();
+  failure.type = masked(secrets, std::move(failure.type));
+  failure.message = masked(secrets, std::move(failure.message));
+  failure.details = masked(secrets, std::move(failure.details));
+  return result;
+}
+
+// Items keep references to secrets: an attempt gets them whole.
+Payload recordable_list(const Program& program, Payload list) {
+  auto items = program.secret_table != nullptr ? decode_list(list.bytes) : std::nullopt;
+  if (!items) return list;
+  for (std::string& item : *items) item = sealed(*program.secret_table, item);
+  return Payload::of(encode_list(*items));
+}
+
+void make_recordable(const Program& program, Prepared& prepared) {
+  prepared.list = recordable_list(program, std::move(prepared.list));
+  if (prepared.failure == nullptr) return;
+  Judged failed = recordable(program, std::unexpected{std::move(*prepared.failure)});
+  *prepared.failure = std::move(failed).error();
 }
 
 }  // namespace
@@ -52,7 +98,7 @@ class DocumentExecutor::State {
     services_.conductor.post([this, id] {
       if (const auto found = attempts_.find(key_of(id)); found != attempts_.end()) return found->second->cancel();
       const auto asked = preparations_.find(key_of(id));
-      if (asked == preparations_.end()) return;
+      if (asked == preparations_.end()) return cancel_waiting(id);
       asked->second->cancel();
       preparations_.erase(asked);
       one_less();
@@ -68,6 +114,7 @@ class DocumentExecutor::State {
     services_.conductor.post([this] {
       const auto running = attempts_;
       for (const auto& [id, attempt] : running) attempt->cancel();
+      cancel_waiting(std::nullopt);
       services_.processes.kill_all();
     });
   }
@@ -82,6 +129,7 @@ class DocumentExecutor::State {
         one_less();
       }
       preparations_.clear();
+      cancel_waiting(std::nullopt);
     });
     {
       std::unique_lock lock{idle_mutex_};
@@ -95,11 +143,40 @@ class DocumentExecutor::State {
  private:
   void begin(Job&& job);
   void begin(Preparation&& preparation);
-  std::expected<std::shared_ptr<const Program>, std::string> program_of(const RunId& run, const JobContext& context);
-  std::expected<std::string, std::string> item_of(const Job& job);
+  using Loaded = std::expected<std::shared_ptr<const Program>, Failure>;
+  using WithProgram = std::move_only_function<void(Loaded)>;
+
+  // Files of secrets as far as they are known, and which are missing. What they are follows from the input, and from what is sealed in it.
+  struct Reading {
+    RunId run;
+    RunInput input;
+    std::map<std::string, FileContent> contents = {};
+    std::set<std::string> missing = {};
+    std::size_t awaited = 0;
+    std::string unanswered = {};
+  };
+
+  // At once when no file has to be read for it, as for most; otherwise when the files of its secrets have answered.
+  void with_program(const RunId& run, const JobContext& context, const AttemptId& id, WithProgram then);
+  std::expected<RunInput, std::string> input_of(const JobContext& context);
+  const std::shared_ptr<const Program>& keep(const RunId& run, std::shared_ptr<const Program> program);
+  static std::optional<Loaded> load(Reading& reading);  // std::nullopt: files are missing
+  void read_missing(const std::shared_ptr<Reading>& reading);
+  void loaded(const RunId& run, Loaded program);
+  void cancel_waiting(const std::optional<AttemptId>& id);  // std::nullopt: all of them
+  void begin(Job&& job, const std::shared_ptr<const Program>& program);
+  void begin(Preparation&& preparation, const std::shared_ptr<const Program>& program);
+  std::expected<std::string, std::string> item_of(const Job& job, const Program& program);
   void answer(const AttemptId& id, AttemptResult&& result);
+  void answer(Prepared&& prepared);
   void refuse(const AttemptId& id, std::string message) {
     answer(id, {std::unexpected{unreadable(std::move(message))}});
+  }
+  void refuse_preparation(const AttemptId& id, Failure failure) {
+    Prepared prepared;
+    prepared.id = id;
+    prepared.failure = std::make_unique<Failure>(std::move(failure));
+    answer(std::move(prepared));
   }
 
   // So many more to answer. False: it has stopped, and nothing begins any more.
@@ -133,28 +210,98 @@ class DocumentExecutor::State {
   std::map<Key, std::shared_ptr<AttemptRun>> attempts_;
   std::map<Key, std::shared_ptr<PreparationRun>> preparations_;
   std::map<RunId, std::shared_ptr<const Program>> programs_;
+  struct Waiting {
+    AttemptId id;
+    WithProgram then;
+  };
+  std::map<RunId, std::vector<Waiting>> loading_;
   bool is_stopping_ = false;
 };
 
-std::expected<std::shared_ptr<const Program>, std::string> DocumentExecutor::State::program_of(
-    const RunId& run, const JobContext& context) {
-  if (const auto known = programs_.find(run); known != programs_.end()) return known->second;
+void DocumentExecutor::State::with_program(const RunId& run, const JobContext& context, const AttemptId& id,
+                                           WithProgram then) {
+  if (const auto known = programs_.find(run); known != programs_.end()) return then(known->second);
+  if (const auto found = loading_.find(run); found != loading_.end()) {
+    found->second.push_back({id, std::move(then)});
+    return;
+  }
+  auto input = input_of(context);
+  if (!input) return then(std::unexpected{unreadable(input.error())});
+  const auto reading = std::make_shared<Reading>(Reading{.run = run, .input = *std::move(input)});
+  if (auto program = load(*reading)) {
+    if (*program) keep(run, **program);
+    return then(*std::move(program));
+  }
+  loading_[run].push_back({id, std::move(then)});
+  read_missing(reading);
+  if (is_stopping_) cancel_waiting(id);
+}
+
+std::expected<RunInput, std::string> DocumentExecutor::State::input_of(const JobContext& context) {
   try {
-    const Payload& input = *context.run_input;
-    auto program = load_program(input.hashed ? *services_.payloads.read(input.bytes) : input.bytes);
-    if (!program) return program;
-    if (programs_.size() >= programs_max) programs_.clear();
-    return programs_[run] = *program;
+    const Payload& payload = *context.run_input;
+    return decode_run_input(payload.hashed ? *services_.payloads.read(payload.bytes) : payload.bytes);
   } catch (const EngineError& error) {
     return std::unexpected{std::string{error.what()}};
   }
 }
 
-std::expected<std::string, std::string> DocumentExecutor::State::item_of(const Job& job) {
+const std::shared_ptr<const Program>& DocumentExecutor::State::keep(const RunId& run,
+                                                                    std::shared_ptr<const Program> program) {
+  if (programs_.size() >= programs_max) programs_.clear();
+  return programs_[run] = std::move(program);
+}
+
+std::optional<DocumentExecutor::State::Loaded> DocumentExecutor::State::load(Reading& reading) {
+  const auto program = load_program(reading.input, [&](const std::string& path, std::size_t) -> FileContent {
+    if (const auto known = reading.contents.find(path); known != reading.contents.end()) return known->second;
+    reading.missing.insert(path);
+    return std::string{};
+  });
+  if (!reading.missing.empty()) return std::nullopt;  // whatever was made of empty ones
+  if (!program) return std::unexpected{unreadable(program.error())};
+  return *program;
+}
+
+void DocumentExecutor::State::read_missing(const std::shared_ptr<Reading>& reading) {
+  const std::set<std::string> files = std::exchange(reading->missing, {});
+  reading->awaited = files.size();
+  for (const std::string& file : files) {
+    services_.files.read(file, secret_file_bytes_max, std::nullopt, [this, reading, file](FileContent content) {
+      if (!content && content.error().passes_by) reading->unanswered = content.error().message;
+      reading->contents.insert_or_assign(file, std::move(content));
+      if (--reading->awaited > 0) return;
+      if (!reading->unanswered.empty())
+        return loaded(reading->run, std::unexpected{unanswered("secret: " + reading->unanswered)});
+      if (auto program = load(*reading)) return loaded(reading->run, *std::move(program));
+      read_missing(reading);
+    });
+  }
+}
+
+void DocumentExecutor::State::loaded(const RunId& run, Loaded program) {
+  if (program) keep(run, *program);
+  auto waiting = loading_.extract(run);
+  if (waiting.empty()) return;
+  for (Waiting& each : waiting.mapped()) each.then(program);
+}
+
+void DocumentExecutor::State::cancel_waiting(const std::optional<AttemptId>& id) {
+  std::vector<Waiting> canceled;
+  for (auto& [run, waiting] : loading_) {
+    const auto rest =
+        std::ranges::partition(waiting, [&](const Waiting& each) { return id && key_of(each.id) != key_of(*id); });
+    std::ranges::move(rest, std::back_inserter(canceled));
+    waiting.erase(rest.begin(), rest.end());
+  }
+  for (Waiting& each : canceled) each.then(std::unexpected{interrupted()});
+}
+
+std::expected<std::string, std::string> DocumentExecutor::State::item_of(const Job& job, const Program& program) {
   try {
     const Payloads::Bytes stored = job.input.hashed ? services_.payloads.read_list(job.input.bytes) : nullptr;
     const auto element = list_element(stored != nullptr ? *stored : job.input.bytes, job.id.item);
-    if (element) return std::string{*element};
+    if (element) return unsealed(program.secret_table.get(), *element);
   } catch (const EngineError& error) {
     return std::unexpected{std::string{error.what()}};
   }
@@ -162,20 +309,32 @@ std::expected<std::string, std::string> DocumentExecutor::State::item_of(const J
 }
 
 void DocumentExecutor::State::begin(Job&& job) {
-  auto program = program_of(job.run_id, *job.context);
-  if (!program) return refuse(job.id, program.error());
-  const auto step = (*program)->steps.find(*job.step);
-  if (step == (*program)->steps.end()) return refuse(job.id, "the document has no step \"" + *job.step + "\"");
-  ScopeFacts facts{*program, job.run_id, job.context, std::nullopt, job.id.item, job.attempt};
+  if (const auto known = programs_.find(job.run_id); known != programs_.end())
+    return begin(std::move(job), known->second);
+  const RunId run = job.run_id;
+  const AttemptId id = job.id;
+  const std::shared_ptr<const JobContext> context = job.context;
+  with_program(run, *context, id, [this, job = std::move(job)](Loaded program) mutable {
+    if (!program) return answer(job.id, {std::unexpected{std::move(program).error()}});
+    begin(std::move(job), *program);
+  });
+}
+
+void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Program>& program) {
+  const auto step = program->steps.find(*job.step);
+  if (step == program->steps.end()) return refuse(job.id, "the document has no step \"" + *job.step + "\"");
+  ScopeFacts facts{program, job.run_id, job.context, std::nullopt, job.id.item, job.attempt};
   if (job.input_is_list) {
-    auto item = item_of(job);
+    auto item = item_of(job, *program);
     if (!item) return refuse(job.id, item.error());
     facts.item = *std::move(item);
   }
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
-  auto attempt =
-      std::make_shared<AttemptRun>(services_, std::move(scope), *step->second, job,
-                                   [this, id = job.id](AttemptResult result) { answer(id, std::move(result)); });
+  const auto done = [this, id = job.id, program](AttemptResult result) {
+    result.result = recordable(*program, std::move(result.result));
+    answer(id, std::move(result));
+  };
+  auto attempt = std::make_shared<AttemptRun>(services_, std::move(scope), *step->second, job, done);
   attempts_[key_of(job.id)] = attempt;
   if (is_stopping_) attempt->cancel();
   attempt->start();
@@ -189,6 +348,7 @@ void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result
     const std::uint64_t size = result.result->size();
     outcome.succeeded = true;
     outcome.output = {.bytes = *std::move(result.result), .size = size};
+    if (result.kept_output) outcome.whole_output = to_text(*result.kept_output);
   } else if (is_stopping_ && result.result.error().failure_class == FailureClass::canceled) {
     outcome.interrupted = true;
   } else {
@@ -199,27 +359,36 @@ void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result
   one_less();
 }
 
+void DocumentExecutor::State::answer(Prepared&& prepared) {
+  preparations_.erase(key_of(prepared.id));
+  services_.sink.prepared(std::move(prepared));
+  one_less();
+}
+
 void DocumentExecutor::State::begin(Preparation&& preparation) {
-  const AttemptId id = preparation.id;
-  const auto done = [this, id](Prepared&& prepared) {
-    preparations_.erase(key_of(id));
-    services_.sink.prepared(std::move(prepared));
-    one_less();
-  };
-  const auto refused = [&](std::string message) {
-    Prepared prepared;
-    prepared.id = id;
-    prepared.failure = std::make_unique<Failure>(unreadable(std::move(message)));
-    done(std::move(prepared));
-  };
   if (is_stopping_) return one_less();
-  auto program = program_of(preparation.run_id, *preparation.context);
-  if (!program) return refused(program.error());
-  const auto step = (*program)->steps.find(*preparation.step);
-  if (step == (*program)->steps.end()) return refused("the document has no step \"" + *preparation.step + "\"");
-  ScopeFacts facts{*program, preparation.run_id, preparation.context, std::nullopt, 0, 1};
+  const RunId run = preparation.run_id;
+  const AttemptId id = preparation.id;
+  const std::shared_ptr<const JobContext> context = preparation.context;
+  with_program(run, *context, id, [this, preparation = std::move(preparation)](Loaded program) mutable {
+    if (program) return begin(std::move(preparation), *program);
+    if (program.error().failure_class == FailureClass::canceled) return one_less();
+    refuse_preparation(preparation.id, std::move(program).error());
+  });
+}
+
+void DocumentExecutor::State::begin(Preparation&& preparation, const std::shared_ptr<const Program>& program) {
+  const AttemptId id = preparation.id;
+  const auto step = program->steps.find(*preparation.step);
+  if (step == program->steps.end())
+    return refuse_preparation(id, unreadable("the document has no step \"" + *preparation.step + "\""));
+  ScopeFacts facts{program, preparation.run_id, preparation.context, std::nullopt, 0, 1};
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
-  auto run = std::make_shared<PreparationRun>(services_, std::move(scope), *step->second, id, done);
+  const auto found = [this, program](Prepared&& prepared) {
+    make_recordable(*program, prepared);
+    answer(std::move(prepared));
+  };
+  auto run = std::make_shared<PreparationRun>(services_, std::move(scope), *step->second, id, found);
   preparations_[key_of(id)] = run;
   run->start();
 }

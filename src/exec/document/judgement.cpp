@@ -7,8 +7,6 @@
 #include <boost/json/object.hpp>
 #include <reprise/classify.hpp>
 
-#include "exec/document/read_file.hpp"
-#include "flow/json_schema.hpp"
 #include "text/duration.hpp"
 
 namespace reprise::exec {
@@ -95,7 +93,8 @@ std::string written_text(const ProcessEnd& end) {
 std::string seconds(Duration span) { return text::rough_duration(span); }
 
 const Json* member(const Json& value, std::string_view key) {
-  return value.is_object() ? value.get_object().if_contains(key) : nullptr;
+  const auto* const map = flow::if_map(value);
+  return map != nullptr ? map->if_contains(key) : nullptr;
 }
 
 }  // namespace
@@ -149,6 +148,13 @@ Judged Judge::process(ProcessEnd&& end) const {
     failure.exit_code = end.spawn_errno == ENOENT ? 127 : 126;
     evidence = {.spawn_error = errno_name(end.spawn_errno)};
     return std::unexpected{classified(std::move(failure), evidence)};
+  }
+  if (!end.stdout_problem.empty()) {  // it ended well, but its caller would get less than it wrote
+    failure.type = "OSError";
+    failure.message = "its standard output could not be kept: " + end.stdout_problem;
+    failure.failure_class = FailureClass::transient;
+    failure.details = "classified by output that could not be kept";
+    return std::unexpected{std::move(failure)};
   }
   std::string output = end.out.text();
   if (end.exit_code == 0 && !step.needs_verdict) return output;
@@ -275,25 +281,24 @@ std::expected<void, Failure> Judge::form(std::string_view output) const {
   return std::unexpected{classified(std::move(failure), {.schema_failed = true})};
 }
 
-std::expected<void, Failure> Judge::schema(std::string_view output, const std::string& schema_file,
-                                           const std::string& directory) const {
-  if (schema_file.empty()) return {};
-  const std::string path = schema_file.starts_with('/') ? schema_file : directory + "/" + schema_file;
-  const auto content = read_file(path);
-  if (!content) return std::unexpected{invalid("schema: " + content.error())};
-  auto parsed = flow::parse_json(*content);
-  if (!parsed) return std::unexpected{invalid("the schema " + path + " is not JSON: " + parsed.error())};
-  const auto compiled = flow::JsonSchema::compile(*std::move(parsed));
-  if (!compiled) return std::unexpected{invalid("the schema " + path + ": " + compiled.error())};
+Failure Judge::unreadable(std::string_view what, const FileProblem& problem) const {
+  std::string message = std::string{what} + ": " + problem.message;
+  if (!problem.passes_by) return invalid(std::move(message));
+  return classified({.type = "TimeoutError", .message = std::move(message)},
+                    {.type = "TimeoutError", .timed_out = true});
+}
+
+std::expected<void, Failure> Judge::schema(std::string_view output, const flow::JsonSchema& schema,
+                                           const std::string& name) const {
   Failure failure{.type = "ValidationError"};
   const auto value = flow::parse_json(output);
   if (!value) {
     failure.message = "the output is not JSON: " + value.error();
     return std::unexpected{classified(std::move(failure), {.schema_failed = true})};
   }
-  const auto mistakes = compiled->mistakes_in(*value);
+  const auto mistakes = schema.mistakes_in(*value);
   if (mistakes.empty()) return {};
-  failure.message = "the output does not match " + schema_file + ": " + mistakes.front();
+  failure.message = "the output does not match " + name + ": " + mistakes.front();
   for (const std::string& mistake : mistakes) failure.details += (failure.details.empty() ? "" : "\n") + mistake;
   return std::unexpected{classified(std::move(failure), {.schema_failed = true})};
 }

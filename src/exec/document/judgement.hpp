@@ -11,9 +11,11 @@
 #include <reprise/classify.hpp>
 #include <reprise/failure.hpp>
 
+#include "exec/document/read_file.hpp"
 #include "exec/http/http_client.hpp"
 #include "exec/process/process_runner.hpp"
 #include "flow/flow.hpp"
+#include "flow/json_schema.hpp"
 
 namespace reprise::exec {
 
@@ -28,10 +30,12 @@ struct Judge {
   Judged http(const flow::HttpCall& call, HttpEnd&& end, std::chrono::sys_seconds now) const;
   // The body that an asynchronous job was reported with.
   Judged webhook(std::string_view body) const;
-  // The output must be what `output:` says, and fit the schema. `where` names who asked, for messages.
+  // The output must be what `output:` says, and fit the schema; `name` is what the document calls it.
   std::expected<void, Failure> form(std::string_view output) const;
-  std::expected<void, Failure> schema(std::string_view output, const std::string& schema_file,
-                                      const std::string& directory) const;
+  std::expected<void, Failure> schema(std::string_view output, const flow::JsonSchema& schema,
+                                      const std::string& name) const;
+  // A file that the document names could not be read; `what` it is: "schema", "flow".
+  Failure unreadable(std::string_view what, const FileProblem& problem) const;
   Failure timed_out(std::string_view what) const;
   Failure canceled() const;
   Failure invalid(std::string message) const;  // an expression, a file: trying again would not help

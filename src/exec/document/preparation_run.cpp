@@ -4,8 +4,8 @@
 
 #include <boost/json/array.hpp>
 
-#include "exec/document/read_file.hpp"
 #include "exec/log_path.hpp"
+#include "text/place.hpp"
 
 namespace reprise::exec {
 
@@ -80,10 +80,14 @@ void PreparationRun::find_items() {
     case flow::ItemSource::Kind::file: {
       auto name = source.file.render(*scope_, flow::Quoting::none);
       if (!name) return fail("for_each: " + name.error());
-      const std::string path = name->starts_with('/') ? *name : scope_->facts().program->input.directory + "/" + *name;
-      const auto content = read_file(path);
-      if (!content) return fail("for_each: " + content.error());
-      return items_in_text(*content, path);
+      const std::string path = path_in(scope_->facts().program->input.directory, *name);
+      return services_.files.read(path, list_file_bytes_max, std::nullopt,
+                                  [this, weak = weak_from_this(), path](const FileContent& content) {
+                                    const auto self = weak.lock();
+                                    if (self == nullptr || !done_) return;
+                                    if (!content) return fail(judge().unreadable("for_each", content.error()));
+                                    items_in_text(*content, path);
+                                  });
     }
     case flow::ItemSource::Kind::command:
       return run(*source.command, true, [self = shared_from_this()](Judged result) {
@@ -130,7 +134,7 @@ void PreparationRun::items_in_value(const Json& value, std::string_view where) {
     items.reserve(value.get_array().size());
     for (const Json& element : value.get_array()) items.push_back(flow::to_text(element));
   } else {
-    return fail("for_each: " + std::string{where} + " is not a list but " + flow::to_text(value).substr(0, 80));
+    return fail("for_each: " + std::string{where} + " is not a list but " + text::shorten(flow::to_text(value), 80));
   }
   begin_with(std::move(items));
 }

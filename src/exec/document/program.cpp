@@ -2,11 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <reprise/dialect.hpp>
 
-#include "exec/document/read_file.hpp"
+#include "exec/secrets/mask.hpp"
+#include "exec/secrets/sealing.hpp"
 #include "flow/reader.hpp"
 
 namespace reprise::exec {
@@ -38,32 +42,100 @@ std::expected<flow::Flow, std::string> exec_flow(const RunInput& input) {
   return flow;
 }
 
-std::expected<std::string, std::string> secret_value(const flow::Secret& secret, const std::string& directory) {
+// ---- secrets ----------------------------------------
+
+std::expected<std::string, std::string> secret_value(const flow::Secret& secret, const ReadFile& read) {
   if (!secret.env.empty()) {
     const char* const value = std::getenv(secret.env.c_str());
     if (value == nullptr)
       return std::unexpected{"secret \"" + secret.name + "\": the environment has no " + secret.env};
     return std::string{value};
   }
-  const std::string path = secret.file.starts_with('/') ? secret.file : directory + "/" + secret.file;
-  auto value = read_file(path);
-  if (!value) return std::unexpected{"secret \"" + secret.name + "\": " + value.error()};
+  auto value = read(secret.file, secret_file_bytes_max);
+  if (!value) return std::unexpected{"secret \"" + secret.name + "\": " + value.error().message};
   while (value->ends_with('\n') || value->ends_with('\r')) value->pop_back();
-  return value;
+  return *std::move(value);
 }
 
-std::expected<void, std::string> load_secrets(Program& program) {
-  boost::json::object values;
-  std::vector<std::string> masked;
-  for (const flow::Secret& secret : program.flow.secrets) {
-    auto value = secret_value(secret, program.input.directory);
+std::string value_in_environment(const flow::Secret& secret) {
+  const char* const value = secret.env.empty() ? nullptr : std::getenv(secret.env.c_str());
+  return value != nullptr ? value : "";
+}
+
+std::shared_ptr<const SecretTable> table_of(const std::vector<std::string>& values) {
+  auto table = std::make_shared<const SecretTable>(values);
+  return table->is_empty() ? nullptr : table;
+}
+
+// The values of all secrets that the program knows by now; none of them is read twice.
+std::expected<void, std::string> read_secrets(Program& program, const ReadFile& read) {
+  std::vector<std::string>& values = program.secret_values;
+  while (values.size() < program.secret_sources.size()) {
+    auto value = secret_value(program.secret_sources[values.size()], read);
     if (!value) return std::unexpected{value.error()};
-    if (!value->empty()) masked.push_back(*value);
-    values[secret.name] = *value;
+    values.push_back(*std::move(value));
   }
-  program.secrets = std::move(values);
-  if (!masked.empty()) program.secret_values = std::make_shared<const std::vector<std::string>>(std::move(masked));
+  program.secret_table = table_of(values);
   return {};
+}
+
+std::expected<void, std::string> load_own_secrets(Program& program, const ReadFile& read) {
+  std::vector<std::size_t> places;
+  for (flow::Secret secret : program.flow.secrets) {
+    if (!secret.file.empty() && !secret.file.starts_with('/'))
+      secret.file = program.input.directory + "/" + secret.file;
+    const auto same = [&](const flow::Secret& known) { return known.env == secret.env && known.file == secret.file; };
+    const auto known = std::ranges::find_if(program.secret_sources, same);
+    places.push_back(static_cast<std::size_t>(known - program.secret_sources.begin()));
+    if (known == program.secret_sources.end()) program.secret_sources.push_back(std::move(secret));
+  }
+  if (auto known = read_secrets(program, read); !known) return known;
+  boost::json::object by_name;
+  for (std::size_t index = 0; index < places.size(); ++index)
+    by_name[program.flow.secrets[index].name] = program.secret_values[places[index]];
+  program.secrets = std::move(by_name);
+  return {};
+}
+
+// Puts the fields back that were stored without their secrets.
+std::expected<void, std::string> unseal(Program& program) {
+  RunInput& input = program.input;
+  if (input.sealed.empty()) return {};
+  const auto text = unsealed(program.secret_table.get(), input.sealed);
+  if (!text) return std::unexpected{"its input cannot be read: " + text.error()};
+  const auto fields = flow::parse_json(*text);
+  if (!fields || !fields->is_object()) return std::unexpected{"its input cannot be read: a secret broke its form"};
+  for (const auto& [name, value] : fields->get_object()) {
+    if (name == "params") input.params = value;
+    if (name == "file") input.file = flow::to_plain(value);
+    if (name == "directory") input.directory = flow::to_plain(value);
+    if (name == "document") input.text = flow::to_plain(value);
+  }
+  input.sealed.clear();
+  return {};
+}
+
+boost::json::array encoded(const std::vector<flow::Secret>& secrets) {
+  boost::json::array list;
+  for (const flow::Secret& secret : secrets) {
+    boost::json::object entry;
+    entry["name"] = secret.name;
+    entry[secret.env.empty() ? "file" : "env"] = secret.env.empty() ? secret.file : secret.env;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+std::vector<flow::Secret> decoded_secrets(const Json* list) {
+  std::vector<flow::Secret> secrets;
+  if (list == nullptr || !list->is_array()) return secrets;
+  for (const Json& entry : list->get_array()) {
+    if (!entry.is_object()) continue;
+    const boost::json::object& fields = entry.get_object();
+    secrets.push_back(
+        {.name = text_at(fields, "name"), .env = text_at(fields, "env"), .file = text_at(fields, "file")});
+  }
+  return secrets;
 }
 
 boost::json::object our_environment() {
@@ -89,6 +161,8 @@ std::string encode(const RunInput& input) {
   object["file"] = input.file;
   object["directory"] = input.directory;
   if (input.depth > 0) object["depth"] = input.depth;
+  if (!input.secrets.empty()) object["secrets"] = encoded(input.secrets);
+  if (!input.sealed.empty()) object["sealed"] = input.sealed;
   if (!input.is_exec()) {
     object["document"] = input.text;
     object["params"] = input.params;
@@ -99,12 +173,19 @@ std::string encode(const RunInput& input) {
   object["argv"] = std::move(argv);
   object["retry"] = input.retry;
   if (!input.stdin_file.empty()) object["stdin"] = input.stdin_file;
+  if (input.kept_stdin) object["stdin_content"] = to_text(*input.kept_stdin);
   return flow::to_text(object);
+}
+
+std::string kept_stdin_path(const std::string& store_folder, const RunInput& input) {
+  if (input.stdin_file.empty() || store_folder.empty()) return input.stdin_file;
+  const std::filesystem::path name = std::filesystem::path{input.stdin_file}.filename();
+  return (std::filesystem::path{store_folder} / stdin_folder / name).string();
 }
 
 std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   const auto value = flow::parse_json(json);
-  if (!value || !value->is_object()) return std::unexpected{"its input is not that of a flow"};
+  if (!value || !flow::is_map(*value)) return std::unexpected{"its input is not that of a flow"};
   const boost::json::object& object = value->get_object();
   RunInput input;
   input.file = text_at(object, "file");
@@ -112,6 +193,9 @@ std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   input.directory = text_at(object, "directory");
   input.retry = text_at(object, "retry");
   input.stdin_file = text_at(object, "stdin");
+  input.kept_stdin = kept_file_from(text_at(object, "stdin_content"));
+  input.sealed = text_at(object, "sealed");
+  input.secrets = decoded_secrets(object.if_contains("secrets"));
   if (const Json* params = object.if_contains("params")) input.params = *params;
   if (const Json* depth = object.if_contains("depth"); depth != nullptr && depth->is_int64())
     input.depth = static_cast<std::uint32_t>(depth->get_int64());
@@ -122,35 +206,80 @@ std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   return input;
 }
 
-std::expected<std::shared_ptr<const Program>, std::string> load_program(std::string_view run_input) {
-  auto input = decode_run_input(run_input);
-  if (!input) return std::unexpected{input.error()};
-  return load_program(*std::move(input));
-}
+FileContent without_files(const std::string& /*path*/, std::size_t /*bytes_max*/) { return std::string{}; }
 
-std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input) {
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, const ReadFile& read_secret) {
   auto program = std::make_shared<Program>();
   program->input = std::move(input);
   program->params = boost::json::object{};
+  program->secret_sources = program->input.secrets;
+  program->secret_values = std::move(program->input.secret_values);
+  if (auto read = read_secrets(*program, read_secret); !read) return std::unexpected{read.error()};
+  if (auto opened = unseal(*program); !opened) return std::unexpected{opened.error()};
   if (program->input.is_exec()) {
     auto flow = exec_flow(program->input);
     if (!flow) return std::unexpected{flow.error()};
     program->flow = *std::move(flow);
   } else {
-    auto read = flow::read_flow(program->input.text, program->input.file);
+    // A flow is called after its file, and what it is called is recorded.
+    auto read = flow::read_flow(program->input.text, masked(program->secret_table, program->input.file));
     if (!read) return std::unexpected{render(read.error())};
     program->flow = std::move(read->flow);
+    if (auto loaded = load_own_secrets(*program, read_secret); !loaded) return std::unexpected{loaded.error()};
     auto params = flow::bind_params(program->flow, program->input.params);
-    if (!params) return std::unexpected{joined(params.error())};
+    if (!params) return std::unexpected{masked(program->secret_table, joined(params.error()))};
     program->params = *std::move(params);
   }
-  if (auto loaded = load_secrets(*program); !loaded) return std::unexpected{loaded.error()};
   program->env = our_environment();
   for (const auto& [name, value] : program->env.get_object())
     program->inherited.push_back(std::string{name} + "=" + flow::to_plain(value));
   for (const flow::Step& step : program->flow.steps) program->steps[step.id] = &step;
   for (const flow::Step& step : program->flow.finally) program->steps[step.id] = &step;
   return program;
+}
+
+RunInput recorded_input(const Program& program) {
+  RunInput input = program.input;
+  const auto& table = program.secret_table;
+  if (table == nullptr) return input;
+  boost::json::object fields;
+  const auto has_secret = [&](std::string_view name, const Json& value) {
+    const std::string text = flow::to_text(value);
+    const bool has = sealed(*table, text) != text;
+    if (has) fields[name] = value;
+    return has;
+  };
+  if (has_secret("file", Json(input.file))) input.file = masked(table, std::move(input.file));
+  if (has_secret("directory", Json(input.directory))) input.directory = masked(table, std::move(input.directory));
+  if (has_secret("document", Json(input.text))) input.text = masked(table, std::move(input.text));
+  if (has_secret("params", input.params)) input.params = Json(masked(table, flow::to_text(input.params)));
+  if (fields.empty()) return input;
+  input.sealed = sealed(*table, flow::to_text(fields));
+  input.secrets = program.secret_sources;
+  return input;
+}
+
+std::shared_ptr<const SecretTable> secrets_in_environment(const flow::Flow& flow) {
+  std::vector<std::string> values;
+  for (const flow::Secret& secret : flow.secrets) values.push_back(value_in_environment(secret));
+  return table_of(values);
+}
+
+std::vector<Diagnostic> warnings_about_secrets(const flow::Flow& flow, std::string_view file) {
+  std::vector<Diagnostic> warnings;
+  for (const flow::Secret& secret : flow.secrets) {
+    const std::string value = value_in_environment(secret);
+    if (value.empty() || value.size() >= short_secret_bytes) continue;
+    warnings.push_back({.severity = Severity::warning,
+                        .file = std::string{file},
+                        .line = secret.place.line,
+                        .column = secret.place.column,
+                        .message = "secret \"" + secret.name + "\" is shorter than " +
+                                   std::to_string(short_secret_bytes) +
+                                   " characters: *** will also replace text that only looks like it, in results too",
+                        .help = "use a longer one"});
+  }
+  return warnings;
 }
 
 }  // namespace reprise::exec

@@ -2,16 +2,26 @@
 //
 // Everything a run needs to go on stands in the input it was submitted with (RunInput), so that it can be resumed without the file it came
 // from. `reprise exec` is a document of one step that nobody wrote.
+//
+// A secret is read when the run is loaded, and never stored: recorded_input() refers to it where it stands in a parameter, a name or the
+// document, and load_program() puts it back. A flow inside of a flow knows the secrets of those around it, since they may come with its
+// parameters: it does not see them by name, but none of them leaves it unmasked.
 // Thread safety: immutable once loaded, shared freely.
 #pragma once
 
 #include <expected>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <reprise/diagnostic.hpp>
+
+#include "exec/document/read_file.hpp"
+#include "exec/kept_file.hpp"
+#include "exec/secrets/secret_table.hpp"
 #include "flow/flow.hpp"
 
 namespace reprise::exec {
@@ -23,32 +33,53 @@ struct RunInput {
   std::string directory;  // where its commands run, and what its paths are relative to; absolute
   flow::Json params;
   std::uint32_t depth = 0;  // of sub-flows
+  // Secrets that are known without reading the document: those of the flows around it, and those that `sealed` refers to. Files are absolute.
+  std::vector<flow::Secret> secrets = {};
+  std::vector<std::string> secret_values = {};  // of the first of them, for those who know them already; never stored
+  std::string sealed = {};  // fields with secrets in them, as sealed JSON text; the same fields above are for people then
 
   // exec
   std::vector<std::string> argv = {};
-  std::string retry = {};       // the native policy, as JSON
-  std::string stdin_file = {};  // replayed to each attempt; empty = nothing
+  std::string retry = {};                   // the native policy, as JSON
+  std::string stdin_file = {};              // replayed to each attempt; empty = nothing
+  std::optional<KeptFile> kept_stdin = {};  // what that file must be; older records do not say
 
   bool is_exec() const noexcept { return text.empty(); }
 };
 std::string encode(const RunInput& input);
+// Where its standard input stands now: a store may have been moved since. Empty = it has none.
+std::string kept_stdin_path(const std::string& store_folder, const RunInput& input);
 std::expected<RunInput, std::string> decode_run_input(std::string_view json);
 
 inline constexpr std::string_view exec_step = "command";
+inline constexpr std::string_view stdin_folder = "stdin";  // beside the store: what `exec` was given
 
 struct Program {
   RunInput input;
   flow::Flow flow;
   std::map<std::string, const flow::Step*, std::less<>> steps;  // also those that run finally
   flow::Json params;
-  flow::Json secrets;                                             // name → value
-  flow::Json env;                                                 // name → value: ours
-  std::vector<std::string> inherited;                             // the same as NAME=value, for commands
-  std::shared_ptr<const std::vector<std::string>> secret_values;  // to be masked; nullptr = none
+  flow::Json secrets;                               // name → value
+  flow::Json env;                                   // name → value: ours
+  std::vector<std::string> inherited;               // the same as NAME=value, for commands
+  std::vector<flow::Secret> secret_sources;         // all: input.secrets, then those of the document
+  std::vector<std::string> secret_values;           // in the same order
+  std::shared_ptr<const SecretTable> secret_table;  // of these; nullptr = none has one
 };
 
-// The error is for people: what is wrong with the document, its parameters or its secrets.
-std::expected<std::shared_ptr<const Program>, std::string> load_program(std::string_view run_input);
-std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input);
+// The error is for people: what is wrong with the document, its parameters or its secrets. Secrets that stand in files are read by `read`,
+// which may block; with without_files they are left out, which is enough for those who only look at the document.
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input,
+                                                                        const ReadFile& read = read_regular_file);
+FileContent without_files(const std::string& path, std::size_t bytes_max);
+
+// What the run is submitted with: its input without secrets.
+RunInput recorded_input(const Program& program);
+
+// For messages before there is a run. Those in files are left out: reading a file may take its time, and a document may name any.
+std::shared_ptr<const SecretTable> secrets_in_environment(const flow::Flow& flow);
+
+// One for each secret in the environment that is so short that masking it hides more than the secret.
+std::vector<Diagnostic> warnings_about_secrets(const flow::Flow& flow, std::string_view file);
 
 }  // namespace reprise::exec

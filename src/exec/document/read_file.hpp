@@ -1,38 +1,28 @@
 // Files that documents name: lists of items, schemas, secrets, other flows. All of it or an error: half a list must not look like a list.
 //
-// Thread safety: none needed.
+// Only regular files: a pipe or a device may never answer, and has nothing left for the next attempt. A mount may not answer either, so a
+// read blocks for as long as it likes; FileReader has threads for that. Thread safety: a function of its arguments.
 #pragma once
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
+#include <cstddef>
 #include <expected>
+#include <functional>
 #include <string>
 
 namespace reprise::exec {
 
-// The error: "cannot read PATH: what the system said".
-inline std::expected<std::string, std::string> read_file(const std::string& path) {
-  const auto problem = [&path] { return std::unexpected{"cannot read " + path + ": " + std::strerror(errno)}; };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return problem();
-  std::string content;
-  char buffer[65536];
-  while (true) {
-    const ssize_t count = ::read(file, buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const auto answer = problem();
-      ::close(file);
-      return answer;
-    }
-    if (count == 0) break;
-    content.append(buffer, static_cast<std::size_t>(count));
-  }
-  ::close(file);
-  return content;
-}
+inline constexpr std::size_t list_file_bytes_max = std::size_t{1} << 30U;
+inline constexpr std::size_t schema_file_bytes_max = std::size_t{16} << 20U;
+inline constexpr std::size_t flow_file_bytes_max = std::size_t{1} << 20U;
+inline constexpr std::size_t secret_file_bytes_max = std::size_t{1} << 20U;
+
+struct FileProblem {
+  std::string message;     // "cannot read PATH: what the system said"
+  bool passes_by = false;  // it may be gone at the next attempt: no answer, or held by another process
+};
+using FileContent = std::expected<std::string, FileProblem>;
+using ReadFile = std::function<FileContent(const std::string& path, std::size_t bytes_max)>;
+
+FileContent read_regular_file(const std::string& path, std::size_t bytes_max);
 
 }  // namespace reprise::exec

@@ -13,7 +13,9 @@
 
 #include "env/wall_clock.hpp"
 #include "exec/document/conductor.hpp"
+#include "exec/document/file_reader.hpp"
 #include "exec/document/program.hpp"
+#include "exec/document/schemas.hpp"
 #include "exec/document/webhooks.hpp"
 #include "exec/executor.hpp"
 #include "exec/http/http_client.hpp"
@@ -42,6 +44,7 @@ struct DocumentSettings {
   std::size_t attempts_max = 512;            // at a time
   SubFlows* sub_flows = nullptr;             // nullptr = flows inside of flows are refused
   bool stderr_through = false;               // `exec`: what a command writes there is shown as it comes
+  FileReaderSettings files = {};             // how files that documents name are read
 };
 
 struct Services {
@@ -53,6 +56,8 @@ struct Services {
   Payloads payloads;
   Env& env = system_env();
   Conductor conductor;  // others report to it as long as they live, so it goes after them
+  FileReader files{conductor, settings.files};
+  Schemas schemas;
   ProcessRunner processes{{}};
   std::optional<HttpClient> http_client;  // see http()
   Webhooks webhooks;

@@ -11,7 +11,7 @@ namespace {
 
 bool is_report(std::string_view body) {
   const auto value = flow::parse_json(body);
-  if (!value || !value->is_object()) return false;
+  if (!value || !flow::is_map(*value)) return false;
   const flow::Json* const success = value->get_object().if_contains("success");
   return success != nullptr && success->is_bool();
 }

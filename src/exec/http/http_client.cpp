@@ -2,22 +2,27 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <mutex>
 #include <new>
+#include <set>
 #include <thread>
 #include <unordered_map>
 
 #include "exec/http/curl_library.hpp"
 #include "exec/http/http_target.hpp"
 #include "exec/http/http_transfer.hpp"
+#include "exec/time_limit.hpp"
 
 namespace reprise::exec {
 namespace {
 
-constexpr int longest_poll_ms = 60'000;     // libcurl wakes earlier for its own timers, and whenever we ask
-constexpr long idle_connections_max = 256;  // kept open for the next request
+using TimePoint = Env::TimePoint;
+
+constexpr auto longest_poll = std::chrono::minutes{1};  // libcurl wakes earlier for its own timers, and whenever we ask
+constexpr long idle_connections_max = 256;              // kept open for the next request
 
 struct MultiDeleter {
   void operator()(CURLM* multi) const noexcept { curl().multi_cleanup(multi); }
@@ -81,9 +86,11 @@ class HttpClient::State {
     while (!stopping_.load()) {
       follow_orders();
       int running = 0;
+      const TimePoint before = system_env().now();
       CURLMcode code = curl().multi_perform(multi_.get(), &running);
       conclude_ended();
-      if (code == CURLM_OK) code = curl().multi_poll(multi_.get(), nullptr, 0, longest_poll_ms, nullptr);
+      end_overdue(before);
+      if (code == CURLM_OK) code = curl().multi_poll(multi_.get(), nullptr, 0, poll_ms(), nullptr);
       if (code != CURLM_OK) give_up_all();  // out of memory or descriptors: nobody would ever be told otherwise
     }
   }
@@ -116,7 +123,35 @@ class HttpClient::State {
     transfers_.emplace(order.ticket, std::move(transfer));
     CURLcode code = begun.prepared();
     if (code == CURLE_OK && curl().multi_add_handle(multi_.get(), begun.handle()) != CURLM_OK) code = CURLE_FAILED_INIT;
-    if (code != CURLE_OK) end(begun, begun.conclude(code));
+    if (code != CURLE_OK) return end(begun, begun.conclude(code));
+    const TimePoint now = system_env().now();
+    const Duration timeout = begun.timeout();
+    if (timeout > Duration{0} && timeout < TimePoint::max() - now) arm(begun, now + timeout);
+  }
+
+  void arm(HttpTransfer& transfer, TimePoint due) {
+    transfer.due = due;
+    timers_.emplace(due, transfer.ticket());
+  }
+
+  int poll_ms() const {
+    Duration wait = longest_poll;
+    if (!timers_.empty()) wait = std::clamp<Duration>(timers_.begin()->first - system_env().now(), Duration{0}, wait);
+    return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
+  }
+
+  // Those whose time was over before the last look at what has come, and nothing had (exec/time_limit.hpp).
+  void end_overdue(TimePoint looked) {
+    while (!timers_.empty() && timers_.begin()->first <= looked) {
+      HttpTransfer& transfer = *transfers_.at(timers_.begin()->second);
+      const TimePoint due = fair_due(transfer.due, transfer.timeout(), looked);
+      if (due <= looked) {
+        end(transfer, transfer.conclude(CURLE_OPERATION_TIMEDOUT));
+      } else {
+        timers_.erase(timers_.begin());
+        arm(transfer, due);
+      }
+    }
   }
 
   void abandon(Ticket ticket) {
@@ -143,6 +178,7 @@ class HttpClient::State {
 
   void end(HttpTransfer& transfer, HttpEnd&& how) {
     curl().multi_remove_handle(multi_.get(), transfer.handle());
+    timers_.erase({transfer.due, transfer.ticket()});
     const auto node = transfers_.extract(transfer.ticket());
     tell(node.mapped()->done(), std::move(how));
   }
@@ -157,6 +193,7 @@ class HttpClient::State {
   std::mutex mutex_;
   std::vector<Order> orders_;  // guarded by mutex_; what was not yet looked at
   std::unordered_map<Ticket, std::unique_ptr<HttpTransfer>> transfers_;  // the thread's own until it is joined
+  std::set<std::pair<TimePoint, Ticket>> timers_;                        // the thread's own; of those that have a limit
   std::thread thread_;
 };
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <future>
+#include <semaphore>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -210,6 +211,30 @@ TEST(ExecHttpClient, HalfAnAnswerInTime) {
   expect_problem(fetch(server.url("/body"), 1s), HttpProblem::timed_out,
                  "the answer of " + server.place() + " was not complete within 1s: 512 of 1000 bytes came");
   EXPECT_EQ(fetch(server.url("/drip"), 1s).problem, HttpProblem::timed_out);
+}
+
+// The client's thread is held up by a callback, as the whole process is by a SIGSTOP, while the answer comes and the time passes.
+TEST(ExecHttpClient, AnAnswerThatCameInTimeCountsHoweverLateItIsRead) {
+  ScriptedServer server;
+  server.on("/held").when_released().answer(200, std::string(100'000, 'x'));
+  server.on("/").answer(200);
+  HttpClient client;
+  std::future<HttpEnd> held = begin(client, {.url = server.url("/held"), .timeout = 1s});
+  const auto over = std::chrono::steady_clock::now() + 1s;
+  ASSERT_TRUE(server.wait_for_requests(1));
+  std::binary_semaphore busy{0};
+  std::binary_semaphore let_go{0};
+  client.start({.url = server.url("/")}, [&](HttpEnd&&) {
+    busy.release();
+    EXPECT_TRUE(let_go.try_acquire_for(patience));
+  });
+  ASSERT_TRUE(busy.try_acquire_for(patience));
+  server.release();
+  std::this_thread::sleep_until(over + 50ms);
+  let_go.release();
+  const HttpEnd end = wait_for(held);
+  EXPECT_EQ(end.problem, HttpProblem::none) << end.message;
+  EXPECT_EQ(end.body.size(), 100'000U);
 }
 
 TEST(ExecHttpClient, NoConnectionInTime) {

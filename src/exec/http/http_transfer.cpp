@@ -63,6 +63,7 @@ void HttpTransfer::prepare() {
   set(CURLOPT_PRIVATE, static_cast<void*>(this));
   set(CURLOPT_ERRORBUFFER, detail_.data());
   set(CURLOPT_URL, request_.url.c_str());
+  set(CURLOPT_PATH_AS_IS, 1L);  // the path that was asked for, dots and all
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_NOSIGNAL, 1L);
@@ -70,9 +71,7 @@ void HttpTransfer::prepare() {
   set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   set(CURLOPT_USERAGENT, "reprise");
   if (target_.loopback) set(CURLOPT_PROXY, "");  // a proxy's loopback would be another machine
-  if (request_.timeout != Duration{0}) set(CURLOPT_TIMEOUT_MS, milliseconds_of(request_.timeout));
-  if (request_.connect_timeout != Duration{0})
-    set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds_of(request_.connect_timeout));
+  set_connect_timeout();
   set(CURLOPT_HEADERFUNCTION, &on_header);
   set(CURLOPT_HEADERDATA, static_cast<void*>(this));
   set(CURLOPT_WRITEFUNCTION, &on_body);
@@ -81,6 +80,14 @@ void HttpTransfer::prepare() {
   set(CURLOPT_PREREQDATA, static_cast<void*>(this));
   prepare_method();
   prepare_headers();
+}
+
+// The time of the whole request is the client's to judge, because libcurl looks at the clock before it looks at what has come. Until the
+// request is sent nothing can have come, and libcurl divides the time among the addresses of the host: there it needs the limit.
+void HttpTransfer::set_connect_timeout() {
+  Duration limit = request_.connect_timeout;
+  if (limit == Duration{0} || (request_.timeout != Duration{0} && request_.timeout < limit)) limit = request_.timeout;
+  if (limit != Duration{0}) set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds_of(limit));
 }
 
 void HttpTransfer::prepare_method() {

@@ -26,8 +26,12 @@ class HttpTransfer {
   HttpClient::Done& done() noexcept { return done_; }
   CURLcode prepared() const noexcept { return prepared_; }  // anything but CURLE_OK: it cannot be sent
 
+  Duration timeout() const noexcept { return request_.timeout; }
+
   HttpEnd conclude(CURLcode code);  // once
   HttpEnd conclude_canceled() const;
+
+  Env::TimePoint due = Env::TimePoint::max();  // the timer that the client has set for it
 
  private:
   struct HandleDeleter {
@@ -40,6 +44,7 @@ class HttpTransfer {
   template <class Value>
   void set(CURLoption option, Value value);
   void prepare();
+  void set_connect_timeout();
   void prepare_method();
   void prepare_headers();
   void add_header(const std::string& line);

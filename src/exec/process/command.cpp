@@ -1,6 +1,7 @@
 #include "exec/process/command.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,6 +10,8 @@
 #include <cerrno>
 #include <system_error>
 #include <utility>
+
+#include "exec/time_limit.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -22,11 +25,6 @@ constexpr Duration tell_every = std::chrono::milliseconds{100};
 
 TimePoint later(TimePoint time, Duration span) noexcept {
   return span < TimePoint::max() - time ? time + span : TimePoint::max();
-}
-
-std::shared_ptr<const SecretTable> table_of(const ProcessSpec& spec) {
-  if (spec.secrets == nullptr || spec.secrets->empty()) return nullptr;
-  return std::make_shared<const SecretTable>(*spec.secrets);
 }
 
 // O_NONBLOCK only for the opening: a FIFO without a writer must not hold up the other commands.
@@ -49,12 +47,11 @@ Command::Command(ProcessSpec spec, ProcessRunner::Done done_callback, ProcessRun
       progress{std::move(progress_callback)},
       spec_{std::move(spec)},
       guardian_{guardian},
-      secrets_{table_of(spec_)},
-      log_{spec_.log_file, OutputFile::Existing::append},
-      whole_file_{spec_.stdout_file, OutputFile::Existing::replace},
-      out_{{.head = spec_.keep_head, .tail = spec_.keep_tail, .whole = spec_.stdout_max}, secrets_, &log_},
-      err_{{.head = spec_.keep_head, .tail = spec_.keep_tail}, secrets_, &log_} {
-  if (!spec_.stdout_file.empty()) out_.also_to(&whole_file_);
+      log_{spec_.log_file, OutputFile::Existing::append, spec_.private_folder},
+      whole_{spec_.stdout_file, spec_.private_folder, spec_.keep_head + spec_.keep_tail},
+      out_{{.head = spec_.keep_head, .tail = spec_.keep_tail, .whole = spec_.stdout_max}, spec_.secrets, &log_},
+      err_{{.head = spec_.keep_head, .tail = spec_.keep_tail}, spec_.secrets, &log_} {
+  if (!spec_.stdout_file.empty()) out_.also_to(&whole_);
   if (spec_.stderr_through) err_.also_to_stderr();
 }
 
@@ -71,8 +68,6 @@ std::optional<SpawnProblem> Command::start(Spawner& spawner, int null_input, Tim
     if (!opened) return std::move(opened).error();
     input = *std::move(opened);
   }
-  if (!spec_.stdout_file.empty() && !whole_file_.open())
-    return SpawnProblem{whole_file_.error(), whole_file_.problem()};
   const Descriptor out = out_.open();
   const Descriptor err = out.is_open() ? err_.open() : Descriptor{};
   if (!err.is_open())
@@ -131,7 +126,10 @@ bool Command::look(TimePoint now) {
   if (err_.is_held_up()) err_.relay();
   if (has_exited_) {
     if (now >= timeout_at_) err_.give_up_relaying();
-  } else if (was_asked_to_stop_) {
+    return false;
+  }
+  timeout_at_ = fair_due(timeout_at_, spec_.timeout, now);
+  if (was_asked_to_stop_) {
     if (now >= kill_at_ && !was_killed_) {
       end_.had_to_kill = true;
       kill();
@@ -151,6 +149,7 @@ bool Command::look_for_stall(TimePoint now) {
     tell = note_sign_of_life(now);
   }
   if (err_.is_held_up()) last_sign_ = now;  // it waits for our own stderr and is not to blame
+  last_sign_ = fair_due(later(last_sign_, spec_.stall_timeout), spec_.stall_timeout, now) - spec_.stall_timeout;
   if (now - last_sign_ >= spec_.stall_timeout) stop(StopCause::stall, now);
   return tell;
 }
@@ -163,6 +162,11 @@ Command::FileState Command::look_at_progress_file() const {
           .size = status.st_size,
           .seconds = status.st_mtim.tv_sec,
           .nanoseconds = status.st_mtim.tv_nsec};
+}
+
+bool Command::has_ended_unseen() const noexcept {
+  pollfd process{.fd = process_.get(), .events = POLLIN, .revents = 0};
+  return !has_exited_ && ::poll(&process, 1, 0) > 0;
 }
 
 void Command::stop(StopCause cause, TimePoint now) {
@@ -222,7 +226,12 @@ ProcessEnd Command::take_end() {
   end_.out = out_.take();
   end_.err = err_.take();
   end_.log_problem = log_.problem();
-  if (end_.log_problem.empty()) end_.log_problem = whole_file_.problem();
+  if (end_.exit_code != 0) return std::move(end_);  // nobody gets the output of an attempt that has failed
+  if (auto kept = whole_.finish(end_.out.head)) {
+    end_.kept_stdout = *std::move(kept);
+  } else {
+    end_.stdout_problem = std::move(kept).error();
+  }
   return std::move(end_);
 }
 

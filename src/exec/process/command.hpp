@@ -41,6 +41,9 @@ class Command {
   TimePoint next_look() const noexcept;
   bool look(TimePoint now);  // whatever is due. True: a sign of life to tell
 
+  bool has_exited() const noexcept { return has_exited_; }
+  bool has_ended_unseen() const noexcept;  // its process is over, and exited() was not called yet
+
   void stop(StopCause cause, TimePoint now);  // TERM now, KILL when the grace is over
   void kill();                                // KILL now
 
@@ -75,9 +78,8 @@ class Command {
   Guardian::Slot* slot_ = nullptr;
   pid_t group_ = 0;  // 0: there is none, or it is gone
   Descriptor process_;
-  std::shared_ptr<const SecretTable> secrets_;
   OutputFile log_;
-  OutputFile whole_file_;
+  WholeOutput whole_;
   CommandStream out_;
   CommandStream err_;
   ProcessEnd end_;

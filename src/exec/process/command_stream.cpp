@@ -78,7 +78,7 @@ void CommandStream::read_rest(std::span<char> buffer) {
 }
 
 void CommandStream::take_in(std::string_view piece) {
-  if (whole_file_ != nullptr) whole_file_->write(piece);
+  if (whole_ != nullptr) whole_->write(piece);
   if (mask_.is_idle()) return pass_on(piece);
   std::string masked;
   masked.reserve(piece.size());

@@ -1,7 +1,7 @@
 // One of the two output streams of a command: the pipe, what is kept of it, and where else it goes.
 //
 //   pipe → mask → kept, log file (shared by both streams), our own stderr if wanted
-//        → whole file, unmasked, if wanted
+//        → the whole, unmasked, if wanted
 //
 // Our stderr may be a pipe that nobody reads, or a terminal that was stopped. What it does not take at once waits here, and is_held_up()
 // tells the owner to read no more until relay() has got rid of it: the command has to wait then, the others do not.
@@ -15,10 +15,11 @@
 #include <span>
 #include <string>
 
+#include "base/descriptor.hpp"
 #include "exec/process/capture.hpp"
-#include "exec/process/descriptor.hpp"
-#include "exec/process/mask.hpp"
 #include "exec/process/output_file.hpp"
+#include "exec/process/whole_output.hpp"
+#include "exec/secrets/mask.hpp"
 
 namespace reprise::exec {
 
@@ -27,7 +28,7 @@ class CommandStream {
   CommandStream(CaptureLimits limits, std::shared_ptr<const SecretTable> secrets, OutputFile* log)
       : mask_{std::move(secrets)}, kept_{limits}, log_{log} {}
 
-  void also_to(OutputFile* whole_file) noexcept { whole_file_ = whole_file; }
+  void also_to(WholeOutput* whole) noexcept { whole_ = whole; }
   void also_to_stderr() noexcept { relays_ = true; }
 
   // Makes the pipe and returns the end for the child, numbered at least 3. Not open: errno tells why.
@@ -59,7 +60,7 @@ class CommandStream {
   Masker mask_;
   Capture kept_;
   OutputFile* log_;
-  OutputFile* whole_file_ = nullptr;
+  WholeOutput* whole_ = nullptr;
   bool relays_ = false;
   std::string unrelayed_;
 };

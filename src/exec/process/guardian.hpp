@@ -4,8 +4,14 @@
 // command costs it nothing: no message, no wake-up. The child writes its own group into the slot, before it becomes the
 // command; until then it holds the pipe open too, so there is no moment in which a group could be missed.
 //
-// Thread safety: none; the thread of the runner. Bounds: groups_max groups; those beyond are not watched.
-// Not supported: groups that have left for a session of their own (daemons).
+// It has no name of ours, neither as process nor as command line: what kills all processes of this program by name (pkill, pkill -f, killall)
+// leaves it alone. Who watches us is watched as well: process() becomes readable when it was killed, and replace() makes another one,
+// which finds all running groups in the same table.
+//
+// Thread safety: none; the thread of the runner, once that has begun. Bounds: groups_max groups; those beyond are not watched.
+// guardians_max guardians one after the other: where each of them is killed at once, none can be had.
+// Not supported: groups that have left for a session of their own (daemons). Both killed at the same moment: spawn.cpp sees to it that
+// the commands themselves go, not those that they have started.
 #pragma once
 
 #include <sys/types.h>
@@ -14,13 +20,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "exec/process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace reprise::exec {
+
+using base::Descriptor;
 
 class Guardian {
  public:
   static constexpr std::size_t groups_max = std::size_t{1} << 18U;
+  static constexpr int guardians_max = 100;
   using Slot = pid_t;  // 0 = free; read by the other process, so use store() outside of a child
 
   Guardian() noexcept;  // error() says whether it could be made
@@ -28,20 +37,24 @@ class Guardian {
   Guardian& operator=(const Guardian&) = delete;
   ~Guardian();  // nothing is killed: whoever owns the groups has ended them
 
-  int error() const noexcept { return error_; }  // 0, or why there is none
-  pid_t pid() const noexcept { return pid_; }
+  int error() const noexcept { return error_; }            // 0, or why there is none
+  int process() const noexcept { return process_.get(); }  // readable once it has ended
+  void replace() noexcept;                                 // after it has ended; error() says whether there is another
 
-  Slot* take() noexcept;  // nullptr: the table is full, or there is no guardian
+  Slot* take() noexcept;  // nullptr: the table is full, or there is none
   void give_back(
       Slot* slot) noexcept;  // must come before the leader of the group is reaped; its number is free after that
 
  private:
+  void make() noexcept;
+  void end() noexcept;
+
   Slot* table_ = nullptr;
   std::size_t used_ = 0;  // slots that were ever taken
   std::vector<Slot*> free_;
   Descriptor alive_;  // the end of the pipe that is open as long as we live
   Descriptor process_;
-  pid_t pid_ = 0;
+  int made_ = 0;
   int error_ = 0;
 };
 

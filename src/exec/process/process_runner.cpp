@@ -19,8 +19,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "exec/process/command.hpp"
-#include "exec/process/descriptor.hpp"
 #include "exec/process/guardian.hpp"
 #include "exec/process/spawn.hpp"
 
@@ -43,6 +43,7 @@ constexpr int events_at_once = 64;
 enum class Source : std::uint64_t { process, out, err };
 constexpr unsigned source_bits = 2;
 constexpr std::uint64_t wake_token = 0;  // tickets begin at 1
+constexpr std::uint64_t guardian_token = 1;
 
 std::uint64_t token_of(ProcessRunner::Ticket ticket, Source source) noexcept {
   return ticket << source_bits | static_cast<std::uint64_t>(source);
@@ -125,8 +126,12 @@ class ProcessRunner::State {
   void never_ran(Done& done, ProcessEnd&& end);
   int wait_ms();
   void handle(const epoll_event& event);
+  void listen_to_guardian();
+  void replace_guardian();
+  void exited(Commands::iterator at);
   void read(Command& command, CommandStream& stream);
   void look_at_due();
+  bool catch_up(Commands::iterator at);
   void after_look(Commands::iterator at);
   void arm(Ticket ticket, Command& command);
   void end(Commands::iterator at);
@@ -164,10 +169,9 @@ ProcessRunner::State::State(ProcessRunnerSettings settings)
   if (!epoll_.is_open() || !wake_.is_open() || !listen(wake_.get(), wake_token))
     fail("the loop that runs commands cannot be made");
   heed_children();
-  if (settings.guardian) guardian_ = std::make_unique<Guardian>();
-  if (guardian_ != nullptr && guardian_->error() != 0) {
-    env_.warn("commands may outlive this process if it is killed: their guardian could not be made: " +
-              std::generic_category().message(guardian_->error()));
+  if (settings.guardian) {
+    guardian_ = std::make_unique<Guardian>();
+    listen_to_guardian();
   }
   thread_ = std::thread{[this] { loop(); }};
 }
@@ -224,6 +228,13 @@ void ProcessRunner::State::wake_unless(bool was_awake) {
   ::eventfd_write(wake_.get(), 1);
 }
 
+void ProcessRunner::State::listen_to_guardian() {
+  if (guardian_->error() == 0 && listen(guardian_->process(), guardian_token)) return;
+  const int error = guardian_->error() != 0 ? guardian_->error() : errno;
+  env_.warn("commands may outlive this process if it is killed: their guardian could not be made: " +
+            std::generic_category().message(error));
+}
+
 bool ProcessRunner::State::listen(int descriptor, std::uint64_t token) noexcept {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = token}};
   return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
@@ -260,6 +271,7 @@ bool ProcessRunner::State::take_inbox() {
 
 void ProcessRunner::State::cancel_now(Ticket ticket) {
   if (const auto at = commands_.find(ticket); at != commands_.end()) {
+    if (catch_up(at)) return;
     at->second->stop(StopCause::cancel, now_);
     after_look(at);
   } else if (Waiting* const waiting = find_waiting(ticket)) {
@@ -344,6 +356,7 @@ void ProcessRunner::State::handle(const epoll_event& event) {
     ::eventfd_read(wake_.get(), &value);
     return;
   }
+  if (event.data.u64 == guardian_token) return replace_guardian();
   const auto at = commands_.find(event.data.u64 >> source_bits);
   if (at == commands_.end()) return;
   Command& command = *at->second;
@@ -355,10 +368,14 @@ void ProcessRunner::State::handle(const epoll_event& event) {
       if (command.err().is_held_up()) after_look(at);
       return;
     case Source::process:
-      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, command.process(), nullptr);
-      command.exited(buffer_, now_);
-      return after_look(at);
+      return exited(at);
   }
+}
+
+void ProcessRunner::State::replace_guardian() {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, guardian_->process(), nullptr);
+  guardian_->replace();
+  listen_to_guardian();
 }
 
 void ProcessRunner::State::read(Command& command, CommandStream& stream) {
@@ -368,10 +385,30 @@ void ProcessRunner::State::read(Command& command, CommandStream& stream) {
 void ProcessRunner::State::look_at_due() {
   while (!timers_.empty() && timers_.begin()->first <= now_) {
     const auto at = commands_.find(timers_.begin()->second);
+    if (catch_up(at)) continue;
     Command& command = *at->second;
     if (command.look(now_) && command.progress) call(command.progress);
     after_look(at);
   }
+}
+
+// Look first, judge then (exec/time_limit.hpp): epoll tells of some events at a time, and of none when a halt interrupted it, so what the
+// clock says about a command may be older than what the command has done. True: it has exited, and that is how it ended.
+bool ProcessRunner::State::catch_up(Commands::iterator at) {
+  Command& command = *at->second;
+  if (command.has_exited()) return false;
+  read(command, command.out());
+  if (!command.err().is_held_up()) read(command, command.err());
+  if (!command.has_ended_unseen()) return false;
+  exited(at);
+  return true;
+}
+
+void ProcessRunner::State::exited(Commands::iterator at) {
+  Command& command = *at->second;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, command.process(), nullptr);
+  command.exited(buffer_, now_);
+  after_look(at);
 }
 
 // Ends it, or listens to its stderr, or does not, and sets its timer: whatever its state asks for now.

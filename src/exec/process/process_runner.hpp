@@ -7,7 +7,8 @@
 // Each child leads a process group of its own. When its time is over, when it gives no sign of life for too long, or when it is cancelled,
 // the group gets SIGTERM, after `grace` SIGKILL; Done is called once, after the child has been reaped and its output read. Whatever is
 // left of the group when the child itself has exited is killed too. A small guardian process kills the groups that are still there should
-// this process die by SIGKILL, so that no child outlives its owner.
+// this process die by SIGKILL, so that no child outlives its owner; a guardian that is killed is replaced.
+// Time in which this process did not run is not held against a command (exec/time_limit.hpp).
 // Not supported: commands that leave their group for a session of their own (daemons) are not followed.
 //
 // A script without #! is given to /bin/sh, as execvp() does. File names in a spec count from our directory, not from the command's.
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +29,11 @@
 #include <reprise/env.hpp>
 #include <reprise/failure.hpp>
 
+#include "exec/kept_file.hpp"
+
 namespace reprise::exec {
+
+class SecretTable;
 
 struct ProcessSpec {
   std::vector<std::string> argv;  // argv[0] is looked up in PATH of `env` unless it has a slash
@@ -35,7 +41,9 @@ struct ProcessSpec {
   std::string directory = {};     // empty = ours
   std::string stdin_file = {};    // empty = /dev/null
   std::string log_file = {};      // both streams as they come, secrets masked; made with the first byte; empty = none
-  std::string stdout_file = {};   // stdout, whole and unmasked, besides what is kept; empty = none
+  // stdout, whole and unmasked, when head and tail are not all of it; on the disk when Done comes. Empty = none
+  std::string stdout_file = {};
+  std::string private_folder = {};  // below it log_file and stdout_file are made without following a link; empty = none
   bool stderr_through =
       false;  // stderr also goes to ours, as it comes, secrets masked; who does not read ours holds the command up
   Duration timeout{0};        // 0 = none
@@ -45,7 +53,7 @@ struct ProcessSpec {
   std::size_t keep_head = std::size_t{64} << 10U;  // of each stream
   std::size_t keep_tail = std::size_t{64} << 10U;
   std::size_t stdout_max = 0;  // > 0: stdout is kept whole up to this instead (out.is_whole() says whether)
-  std::shared_ptr<const std::vector<std::string>> secrets = {};  // replaced by *** in log, out and err; may be nullptr
+  std::shared_ptr<const SecretTable> secrets = {};  // replaced by *** in log, out and err; may be nullptr
 };
 
 // A stream of which the middle may be missing.
@@ -70,8 +78,9 @@ struct ProcessEnd {
   CapturedText out;
   CapturedText err;
   Duration ran{0};
-  std::string log_problem =
-      {};  // the log (or stdout_file) could not be written: why. The command is not disturbed by it
+  std::string log_problem = {};              // the log could not be written: why. The command is not disturbed by it
+  std::optional<KeptFile> kept_stdout = {};  // stdout_file, where there had to be one
+  std::string stdout_problem = {};           // why it could not be kept: what `out` holds is not all
 };
 
 struct ProcessRunnerSettings {

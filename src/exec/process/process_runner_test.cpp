@@ -20,6 +20,8 @@
 #include <sstream>
 #include <thread>
 
+#include "exec/secrets/secret_table.hpp"
+
 namespace reprise::exec {
 namespace {
 
@@ -390,6 +392,75 @@ TEST_F(ExecProcess, AChangeOfTheProgressFileIsASignOfLife) {
   EXPECT_TRUE(started.end().stalled);
 }
 
+// ---- When we ourselves did not run for a while ----------------------------------------
+
+int living_children() {
+  int count = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator{"/proc"}) {
+    std::ifstream stream{entry.path() / "stat"};
+    std::string line;
+    if (!std::getline(stream, line)) continue;
+    std::istringstream fields{line.substr(line.rfind(')') + 1)};
+    char state = 0;
+    pid_t parent = 0;
+    fields >> state >> parent;
+    if (parent == ::getpid() && state != 'Z' && state != 'X') ++count;
+  }
+  return count;
+}
+
+// The runner's thread is held up by a callback while many commands end, more of them than epoll tells of at once, and their time passes.
+TEST_F(ExecProcess, WhatEndedInTimeCountsHoweverLateItIsSeen) {
+  ASSERT_EQ(::mkfifo(path("gate").c_str(), 0600), 0);
+  const int gate = ::open(path("gate").c_str(), O_RDWR | O_CLOEXEC);
+  HandEnv env;
+  ProcessRunner runner{{.env = &env}};
+  std::vector<std::unique_ptr<Started>> many;
+  for (int index = 0; index < 100; ++index) {
+    ProcessSpec spec = command({"cat"});
+    spec.stdin_file = path("gate");
+    (index % 2 == 0 ? spec.timeout : spec.stall_timeout) = 10min;
+    many.push_back(std::make_unique<Started>(runner, std::move(spec)));
+  }
+  std::binary_semaphore held_up{0};
+  std::binary_semaphore let_go{0};
+  runner.start(command({"true"}), [&](ProcessEnd&&) {
+    held_up.release();
+    EXPECT_TRUE(let_go.try_acquire_for(patience));
+  });
+  ASSERT_TRUE(held_up.try_acquire_for(patience));
+  ::close(gate);
+  EXPECT_TRUE(comes_true([] { return living_children() == 1; })) << "the guardian alone";
+  env.advance(10min + 100ms);
+  let_go.release();
+  for (const auto& started : many) {
+    const ProcessEnd end = started->end();
+    EXPECT_EQ(end.exit_code, 0);
+    EXPECT_FALSE(end.timed_out || end.stalled);
+  }
+}
+
+// It may have been halted together with us, and gets the time that we missed, but not more than it was given.
+TEST_F(ExecProcess, WhatStillRunsWhenWeWakeGetsItsTimeAgain) {
+  HandEnv env;
+  ProcessRunner runner{{.env = &env}};
+  ProcessSpec spec = shell("echo; exec sleep 1000");
+  spec.timeout = 50ms;
+  ProcessSpec quiet = shell("exec sleep 1000");
+  quiet.stall_timeout = 50ms;
+  std::binary_semaphore began{0};
+  Started slow{runner, spec, [&] { began.release(); }};
+  Started stalled{runner, quiet};
+  ASSERT_TRUE(began.try_acquire_for(patience));
+  env.advance(1h);
+  for (int look = 0; look < 3; ++look) EXPECT_EQ(Started(runner, command({"true"})).end().exit_code, 0);
+  EXPECT_FALSE(slow.is_over());
+  EXPECT_FALSE(stalled.is_over());
+  env.advance(51ms);
+  EXPECT_TRUE(slow.end().timed_out);
+  EXPECT_TRUE(stalled.end().stalled);
+}
+
 TEST_F(ExecProcess, IsCanceled) {
   ProcessRunner runner{{}};
   std::binary_semaphore began{0};
@@ -516,7 +587,18 @@ TEST_F(ExecProcess, TheGuardianHoldsNothingButItsPipe) {
   std::ifstream name{found[0] + "/comm"};
   std::string comm;
   std::getline(name, comm);
-  EXPECT_EQ(comm, "reprise-guard");
+  EXPECT_EQ(comm, "rp-guardian");
+  std::ifstream line{found[0] + "/cmdline"};
+  const std::string words{std::istreambuf_iterator<char>{line}, {}};
+  EXPECT_EQ(words.substr(0, words.find_last_not_of('\0') + 1), "rp-guardian") << "nothing of ours in its command line";
+}
+
+// A hangup that is ignored stays so: what runs under nohup is to go on, with all its commands.
+TEST_F(ExecProcess, IgnoresHangupsWhenWeDo) {
+  const auto before = ::signal(SIGHUP, SIG_IGN);
+  const ProcessEnd end = run(shell("kill -HUP $$; echo on"));
+  ::signal(SIGHUP, before);
+  EXPECT_EQ(end.out.text(), "on\n");
 }
 
 // ---- Output ----------------------------------------
@@ -550,7 +632,7 @@ TEST_F(ExecProcess, ClosingEverythingIsNotTheEnd) {
 
 TEST_F(ExecProcess, SecretsAreMaskedWhereverTheyAreCut) {
   ProcessSpec spec = shell("printf 'my pass'; sleep 0.05; printf 'word.'; printf pass >&2");
-  spec.secrets = std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"password", "1234"});
+  spec.secrets = std::make_shared<const SecretTable>(std::vector<std::string>{"password", "1234"});
   spec.log_file = path("log");
   spec.stdout_file = path("whole");
   const ProcessEnd end = run(spec);
@@ -581,10 +663,34 @@ TEST_F(ExecProcess, ALogThatCannotBeWrittenDisturbsNobody) {
   EXPECT_EQ(end.log_problem, "the file \"/dev/full\" could not be written: No space left on device");
 }
 
-TEST_F(ExecProcess, AnOutputFileThatCannotBeMadeIsAProblemOfTheStart) {
-  ProcessSpec spec = command({"true"});
+TEST_F(ExecProcess, ShortOutputNeedsNoFile) {
+  ProcessSpec spec = shell("head -c 131072 /dev/zero");
+  spec.stdout_file = path("whole");
+  ProcessEnd end = run(spec);
+  EXPECT_TRUE(end.out.is_whole());
+  EXPECT_FALSE(end.kept_stdout);
+  EXPECT_FALSE(fs::exists(path("whole")));
+  spec = shell("head -c 131073 /dev/zero");
+  spec.stdout_file = path("whole");
+  end = run(spec);
+  ASSERT_TRUE(end.kept_stdout);
+  EXPECT_EQ(end.kept_stdout->bytes, 131'073U);
+  EXPECT_TRUE(check(path("whole"), *end.kept_stdout));
+  EXPECT_EQ(fs::status(path("whole")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  fs::resize_file(path("whole"), 0);
+  EXPECT_FALSE(check(path("whole"), *end.kept_stdout));
+}
+
+TEST_F(ExecProcess, OutputThatCannotBeKeptIsToldAtTheEnd) {
+  ProcessSpec spec = shell("seq 100000");
+  spec.stdout_file = "/dev/full";
+  ProcessEnd end = run(spec);
+  EXPECT_EQ(end.exit_code, 0) << "the command is not disturbed";
+  EXPECT_FALSE(end.kept_stdout);
+  EXPECT_EQ(end.stdout_problem, "the file \"/dev/full\" could not be written: No space left on device");
   spec.stdout_file = folder_.string();
-  expect_problem(spec, EISDIR, "the file \"" + folder_.string() + "\" could not be opened: Is a directory");
+  end = run(spec);
+  EXPECT_EQ(end.stdout_problem, "the file \"" + folder_.string() + "\" could not be opened: Is a directory");
 }
 
 // Our stderr, as a pipe that the test reads or does not.

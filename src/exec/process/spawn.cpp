@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -43,6 +44,8 @@ struct ChildPlan {
   const char* directory = nullptr;  // nullptr = stay
   StandardDescriptors descriptors;
   Guardian::Slot* slot = nullptr;
+  pid_t parent = 0;
+  bool ignores_hangup = false;          // we do (nohup), so it does
   const char* const* places = nullptr;  // ends with nullptr
   const char** arguments = nullptr;     // [0] is free, for /bin/sh; ends with nullptr
   const char* const* environment = nullptr;
@@ -58,9 +61,10 @@ REPRISE_UNINSTRUMENTED void close_others() {
     ::syscall(SYS_fcntl, number, F_SETFD, FD_CLOEXEC);
 }
 
-REPRISE_UNINSTRUMENTED void reset_signals() {
+REPRISE_UNINSTRUMENTED void reset_signals(bool ignores_hangup) {
   const unsigned long default_action[8] = {};  // larger than the kernel's structure on every platform; SIG_DFL is 0
   for (int number = 1; number <= signal_count; ++number) {
+    if (number == SIGHUP && ignores_hangup) continue;
     ::syscall(SYS_rt_sigaction, number, default_action, nullptr, kernel_mask_bytes);
   }
   const unsigned long nothing[2] = {};
@@ -105,14 +109,22 @@ REPRISE_UNINSTRUMENTED bool prepare(ChildPlan& plan) {
     return false;
   }
   close_others();
-  reset_signals();
+  reset_signals(plan.ignores_hangup);
   return true;
+}
+
+// For the case that we and the guardian are killed at the same moment. It helps against this one process only, not against those that it
+// starts, and the kernel drops it where set-user-ID programs are executed.
+REPRISE_UNINSTRUMENTED void die_with(pid_t parent) {
+  ::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (::syscall(SYS_getppid) != parent) ::syscall(SYS_exit_group, 127);  // it was too late
 }
 
 REPRISE_UNINSTRUMENTED int child(void* argument) {
   ChildPlan& plan = *static_cast<ChildPlan*>(argument);
   ::syscall(SYS_setpgid, 0, 0);
   if (plan.slot != nullptr) __atomic_store_n(plan.slot, static_cast<pid_t>(::syscall(SYS_getpid)), __ATOMIC_RELEASE);
+  die_with(plan.parent);
   if (!prepare(plan)) {
     plan.error = errno;
   } else {
@@ -129,6 +141,11 @@ std::vector<const char*> pointers_to(const std::vector<std::string>& texts, std:
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   pointers.push_back(nullptr);
   return pointers;
+}
+
+bool ignores_hangup() noexcept {
+  struct sigaction action = {};
+  return ::sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 bool has_nul(const std::vector<std::string>& texts) {
@@ -191,6 +208,8 @@ std::expected<Spawned, SpawnProblem> Spawner::spawn(const ProcessSpec& spec, Sta
   ChildPlan plan{.directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
                  .descriptors = descriptors,
                  .slot = slot,
+                 .parent = ::getpid(),
+                 .ignores_hangup = ignores_hangup(),
                  .places = place_pointers.data(),
                  .arguments = arguments.data(),
                  .environment = environment.data()};

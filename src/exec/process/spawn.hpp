@@ -1,8 +1,8 @@
 // Starts one command: everything that happens between us and exec().
 //
 // The child shares our memory until it has become the command (CLONE_VM | CLONE_VFORK), so nothing is copied, whatever our size, and it can
-// tell exactly what went wrong. It leads a group of its own, has default signal handling with nothing blocked, and only the three
-// descriptors it is given.
+// tell exactly what went wrong. It leads a group of its own, has default signal handling with nothing blocked (only SIGHUP stays ignored if we
+// ignore it, as nohup has it), and only the three descriptors it is given. It is killed when the thread that started it ends.
 //
 // A file that the kernel does not know how to execute is given to /bin/sh, as execvp() does: a script without #! is a shell script.
 //
@@ -17,7 +17,7 @@
 #include <memory>
 #include <string>
 
-#include "exec/process/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "exec/process/guardian.hpp"
 #include "exec/process/process_runner.hpp"
 

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/private_file.hpp"
 #include "store/sqlite/connection.hpp"
 
 namespace reprise::store::sqlite {
@@ -103,7 +104,9 @@ Result<void> OwnerLock::lock_database() {
 }
 
 Result<void> OwnerLock::lock_beside() {
-  beside_ = open(beside(path_).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, owner_only);
+  if (auto made = base::make_private_file(beside(path_)); !made)
+    return std::unexpected{error_from_errno(made.error().value(), path_, "open")};
+  beside_ = open(beside(path_).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (beside_ < 0) return std::unexpected{error_from_errno(errno, path_, "open")};
   if (flock(beside_, LOCK_EX | LOCK_NB) != 0) {
     const Error error = errno == EWOULDBLOCK ? locked(path_) : error_from_errno(errno, path_, "lock");

@@ -8,6 +8,7 @@
 
 #include <reprise/env.hpp>
 
+#include "base/private_file.hpp"
 #include "store/real_path.hpp"
 #include "store/sqlite/due_window.hpp"
 #include "store/sqlite/file_system.hpp"
@@ -169,11 +170,14 @@ Result<void> SqliteStore::reopen() {
   return {};
 }
 
-Result<void> make_folders(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return std::unexpected{sqlite::error_from_errno(error.value(), folder.string(), "make the folder")};
+// SQLite would make the file with the rights that the umask leaves; -wal and -shm take theirs from it.
+Result<void> make_file(const std::string& path) {
+  const std::string folder = std::filesystem::path{path}.parent_path().string();
+  if (auto made = base::make_private_folder(folder); !made)
+    return std::unexpected{sqlite::error_from_errno(made.error().value(), folder, "make the folder")};
+  if (auto checked = sqlite::check_file_system(path); !checked) return checked;
+  if (auto made = base::make_private_file(path); !made)
+    return std::unexpected{sqlite::error_from_errno(made.error().value(), path, "open")};
   return {};
 }
 
@@ -196,8 +200,7 @@ Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path, const Sq
       .vfs = settings.vfs,
       .checkpoint_pages = settings.checkpoint_pages,
       .steps = settings.schema_steps.empty() ? sqlite::schema_steps() : settings.schema_steps};
-  if (auto made = make_folders(full_path); !made) return std::unexpected{made.error()};
-  if (auto checked = sqlite::check_file_system(full_path); !checked) return std::unexpected{checked.error()};
+  if (auto made = make_file(full_path); !made) return std::unexpected{made.error()};
   auto lock = OwnerLock::take(full_path);
   if (!lock) return std::unexpected{lock.error()};
   auto writer = Writer::open(writer_settings, Access::write_or_create);

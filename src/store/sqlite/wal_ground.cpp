@@ -61,7 +61,7 @@ void WalGround::prepare() {
 }
 
 void WalGround::grow(std::uint64_t needed) {
-  if (file_ < 0) file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file_ < 0) file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
   struct stat info {};
   struct statvfs disk {};
   is_off_ = file_ < 0 || ::fstat(file_, &info) != 0 || ::fstatvfs(file_, &disk) != 0 ||

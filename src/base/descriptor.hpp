@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace reprise::exec {
+namespace reprise::base {
 
 class Descriptor {
  public:
@@ -33,4 +33,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace reprise::exec
+}  // namespace reprise::base

@@ -4,8 +4,8 @@
 //   masker.feed("my pass", text);  masker.feed("word is here", text);  masker.finish(text);   // "my *** is here"
 //
 // Every byte that belongs to an occurrence of any secret is gone, also where two occurrences overlap and where one secret begins another; each
-// stretch of such bytes becomes one ***. What could be the beginning of a secret is held back until more has come; that is always
-// less than the longest secret.
+// stretch of such bytes becomes one ***. What could be the beginning of a secret is held back until more has come; secret_table.hpp says
+// what an occurrence is and how long it can be.
 // Thread safety: none; one stream, one masker. The secrets are shared and only read.
 #pragma once
 
@@ -13,27 +13,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "exec/secrets/secret_table.hpp"
 
 namespace reprise::exec {
 
-// The secrets of one or many streams, ordered for the search. Thread safety: immutable.
-class SecretTable {
- public:
-  explicit SecretTable(const std::vector<std::string>& secrets);  // empty ones are left out
-
-  bool is_empty() const noexcept { return secrets_.empty(); }
-
-  // The secrets that begin with this byte.
-  const std::vector<std::string>* beginning_with(char byte) const noexcept {
-    const std::size_t bucket = buckets_[static_cast<unsigned char>(byte)];
-    return bucket == 0 ? nullptr : &secrets_[bucket - 1];
-  }
-
- private:
-  std::vector<std::vector<std::string>> secrets_;
-  std::size_t buckets_[256] = {};  // index into secrets_, plus one; 0 = no secret begins so
-};
+inline constexpr std::string_view stars = "***";
 
 class Masker {
  public:
@@ -53,5 +38,8 @@ class Masker {
   std::string held_;
   std::size_t covered_ = 0;  // so many bytes at the front of held_ belong to a secret that has already become ***
 };
+
+// A whole text. `secrets` may be nullptr.
+std::string masked(const std::shared_ptr<const SecretTable>& secrets, std::string text);
 
 }  // namespace reprise::exec

@@ -1,0 +1,31 @@
+// SHA-256: the name under which the store keeps a payload once, and how a file beside the store is known to be the one that was written.
+//
+// Thread safety: a hasher has one owner at a time; the functions are functions of their arguments.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct evp_md_ctx_st;
+
+namespace reprise::base {
+
+// Of bytes that come in pieces.
+class Sha256 {
+ public:
+  Sha256();  // throws std::bad_alloc
+  void add(std::string_view piece);
+  std::string take();  // 32 bytes; nothing can be added any more
+
+ private:
+  struct Release {
+    void operator()(evp_md_ctx_st* context) const noexcept;
+  };
+  std::unique_ptr<evp_md_ctx_st, Release> context_;
+};
+
+std::string sha256(std::string_view bytes);       // 32 bytes
+std::string hexadecimal(std::string_view bytes);  // two lower-case digits for each
+
+}  // namespace reprise::base
