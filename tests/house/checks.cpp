@@ -155,7 +155,7 @@ void check_lines(std::string_view source, Findings& findings) {
 bool is_standard_header(std::string_view path) { return path.find_first_of("/.") == std::string_view::npos; }
 
 bool is_system_header(std::string_view path) {
-  constexpr std::array<std::string_view, 8> plain{"cxxabi.h",  "fcntl.h", "malloc.h", "poll.h",
+  constexpr std::array<std::string_view, 9> plain{"cxxabi.h",  "dlfcn.h", "fcntl.h",  "malloc.h", "poll.h",
                                                   "pthread.h", "sched.h", "signal.h", "unistd.h"};
   return path.starts_with("sys/") || path.starts_with("linux/") || std::ranges::find(plain, path) != plain.end();
 }
