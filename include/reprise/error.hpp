@@ -23,6 +23,7 @@ enum class ErrorCode : std::uint8_t {
   store_read_only,    // the file or its folder cannot be written
   store_full,         // no space left
   store_unavailable,  // any other trouble with the store
+  store_gone,         // removed, moved or replaced while the engine had it: nothing more can be recorded
 };
 std::string_view name_of(ErrorCode code) noexcept;
 

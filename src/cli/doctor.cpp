@@ -1,11 +1,8 @@
 // reprise doctor: is everything there that runs need, and if not, what to do about it.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <system_error>
 
@@ -16,6 +13,9 @@
 #include "cli/looking.hpp"
 #include "cli/store_option.hpp"
 #include "exec/http/http_features.hpp"
+#include "store/real_path.hpp"
+#include "store/sqlite/file_system.hpp"
+#include "store/sqlite/owner_lock.hpp"
 #include "store/sqlite/schema.hpp"
 
 namespace reprise::cli {
@@ -43,26 +43,6 @@ std::uint64_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
-// Who holds the owner's lock, read from the kernel's list: asking for the lock itself could get in an owner's way.
-std::string owner_of(const std::string& path) {
-  struct stat lock {};
-  if (stat((path + "-owner").c_str(), &lock) != 0) return "";
-  const std::string inode = ":" + std::to_string(lock.st_ino);
-  std::ifstream locks{"/proc/locks"};
-  for (std::string line; std::getline(locks, line);) {
-    std::istringstream words{line};
-    std::string number;
-    std::string kind;
-    std::string mode;
-    std::string access;
-    std::string process;
-    std::string file;
-    words >> number >> kind >> mode >> access >> process >> file;
-    if (kind == "FLOCK" && file.ends_with(inode)) return process;
-  }
-  return "";
-}
-
 std::string count_runs(runtime::Snapshot& snapshot, RunStatus status) {
   const auto page = snapshot.find({.status = status, .limit = runs_counted});
   if (!page) return "?";
@@ -88,7 +68,8 @@ Check check_store(const std::string& url) {
 }
 
 Check check_owner(const std::string& url) {
-  const std::string owner = owner_of(store_path(url));
+  // From the kernel's list: asking for the lock itself could get in an owner's way.
+  const std::string owner = store::sqlite::owner_of(store::real_path(store_path(url)));
   if (owner.empty()) return {"owner", true, "no process owns the store"};
   return {"owner", true,
           fmt::format("process {} owns the store; until it has ended, commands that run something are refused", owner)};
@@ -103,6 +84,10 @@ fs::path existing_folder(const std::string& url) {
 }
 
 Check check_folder(const fs::path& folder) {
+  if (const std::string_view network = store::sqlite::network_file_system_at(folder.string()); !network.empty()) {
+    return {"folder", false, fmt::format("{} is on a network file system ({})", folder.string(), network),
+            "choose a store on a local disk with --store sqlite:PATH"};
+  }
   if (access(folder.c_str(), W_OK | X_OK) == 0)
     return {"folder", true, fmt::format("{} can be written", folder.string())};
   return {"folder", false, fmt::format("{} cannot be written by this user", folder.string()),

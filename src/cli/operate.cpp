@@ -70,9 +70,9 @@ base::SystemResult<void> remove_kept_stdin(const std::string& folder, const runt
 void tell_if_document_changed(const runtime::RunView& view, const WatchOptions& options) {
   const auto input = exec::decode_run_input(view.input);
   if (!input || input->is_exec() || options.progress == ProgressMode::quiet) return;
-  const auto opened = input->sealed.empty() ? std::unexpected{std::string{}} : exec::load_program(*input);
-  if (!opened && !input->sealed.empty()) return;  // whoever resumes the run says why
-  const exec::RunInput& whole = opened ? (*opened)->input : *input;
+  const auto program = exec::load_program(*input, exec::without_files);  // a recorded input has no secrets in it
+  if (!program) return;                                                  // whoever resumes the run says why
+  const exec::RunInput& whole = (*program)->input;
   const auto path = std::filesystem::path{whole.directory} / std::filesystem::path{whole.file}.filename();
   std::ifstream file{path, std::ios::binary};
   if (!file || std::string{std::istreambuf_iterator<char>{file}, {}} == whole.text) return;

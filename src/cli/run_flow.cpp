@@ -110,13 +110,14 @@ int run_flow(const RunFlowOptions& options) {
   input.params = *std::move(params);
   const auto program = exec::load_program(input);
   if (!program) return usage_error(program.error());
-  input = (*program)->input;  // with the secrets it has read
 
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
   const auto run = (*session)->host().submit(input, options.id);
   if (!run) return show_error(run.error());
-  if (const auto same = input_of_same_run(**session, *run, options.id, input, exit_invalid); !same) return same.error();
+  if (const auto same = input_of_same_run(**session, *run, options.id, exec::recorded_input(**program), exit_invalid);
+      !same)
+    return same.error();
   const auto before = (*session)->host().go_on(*run);
   if (!before) return show_error(before.error());
   return (*session)->follow_and_report(*run, std::make_shared<const core::Plan>(runtime::plan_of(flow)),

@@ -10,6 +10,7 @@
 
 #include "base/private_file.hpp"
 #include "cli/io.hpp"
+#include "store/real_path.hpp"
 
 namespace reprise::cli {
 
@@ -28,7 +29,10 @@ std::string store_path(std::string_view url) {
 }
 
 std::string store_folder(std::string_view url) {
-  const std::string folder = std::filesystem::path{store_path(url)}.parent_path().string();
+  std::filesystem::path path{store_path(url)};
+  std::error_code problem;
+  if (std::filesystem::is_symlink(path, problem)) path = store::real_path(path.string());
+  const std::string folder = path.parent_path().string();
   return folder.empty() ? "." : folder;
 }
 
@@ -50,6 +54,7 @@ int exit_code_of(ErrorCode code) noexcept {
     case ErrorCode::store_read_only:
     case ErrorCode::store_full:
     case ErrorCode::store_unavailable:
+    case ErrorCode::store_gone:
       return 5;
     case ErrorCode::timed_out:
       return 124;

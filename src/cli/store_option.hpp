@@ -15,7 +15,7 @@ std::string store_url(const std::string& option);
 
 // The file of a sqlite: URL or of a path alone; empty for every other kind of store.
 std::string store_path(std::string_view url);
-// The folder it stands in, "." for the working directory: logs are kept beside the store.
+// The folder it stands in (of a link: what it leads to), "." for the working directory: logs are kept beside the store.
 std::string store_folder(std::string_view url);
 
 // Made for this user alone, if it is missing; one called .reprise tells git to pass it over. What hinders it, the opening of the store tells.

@@ -83,6 +83,17 @@ std::expected<std::unique_ptr<runtime::FlowHost>, Error> open_host(const runtime
   return host;
 }
 
+// The engine goes on by itself when the cause is gone.
+bool may_pass(ErrorCode code) {
+  return code == ErrorCode::store_full || code == ErrorCode::store_read_only || code == ErrorCode::store_unavailable;
+}
+
+// Cannot open PATH: WHY, cannot write to PATH: WHY … are one trouble.
+std::string_view reason_in(std::string_view trouble) {
+  const std::size_t colon = trouble.find(": ");
+  return colon == std::string_view::npos ? trouble : trouble.substr(colon);
+}
+
 // As it is written from here, when that is shorter.
 std::string path_to_show(const std::string& path) {
   std::error_code problem;
@@ -101,6 +112,7 @@ std::expected<std::unique_ptr<RunSession>, int> RunSession::open(const WatchOpti
   if (options.progress == ProgressMode::live && options.only_trouble) options.progress = ProgressMode::plain;
   std::unique_ptr<RunSession> session{new RunSession{options}};
   std::signal(SIGPIPE, SIG_IGN);  // whoever stops reading the progress must not end the run
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is a full disk: the store waits until it is lifted
   session->store_ = store_url(options.store);
   const std::string path = store_path(session->store_);
   std::error_code problem;
@@ -136,16 +148,67 @@ RunSession::~RunSession() {
 void RunSession::interrupted(const RunId& run, int signal) {
   // A terminal that is closed may tell us so twice, by its shell and by the kernel: nobody is impatient.
   if (signal == SIGHUP && signal_.load() != 0) return;
-  if (signal_.exchange(signal) != 0) {
-    host_->kill_all();
-    return;
-  }
+  const bool is_second = signal_.exchange(signal) != 0;
+  // Whoever sends another signal than Ctrl-C cannot be asked to do it twice.
+  if (is_second || signal != SIGINT) must_end_ = true;
+  if (is_second) return host_->kill_all();
   if (progress_) progress_->say("stopping: nothing new starts, what runs is asked to end (again to kill it)");
-  static_cast<void>(host_->engine().cancel(run, fmt::format("interrupted by {}", signal_name(signal))));
+  cancel(run);
+}
+
+void RunSession::cancel(const RunId& run) {
+  const auto asked = host_->engine().cancel(run, fmt::format("interrupted by {}", signal_name(signal_)));
+  cancel_again_ = !asked && may_pass(asked.error().code);
+}
+
+void RunSession::say(const std::string& line) {
+  if (options_.progress == ProgressMode::live && progress_) return progress_->say(line);
+  print_error(line + "\n");
+}
+
+bool RunSession::waits_for_store(const RunId& run, const std::string& trouble) {
+  if (!trouble.empty() && must_end_) return false;
+  if (!trouble.empty() && (told_.empty() || reason_in(told_) != reason_in(trouble))) {
+    told_ = trouble;
+    say(fmt::format("reprise: waiting for the store: {} The run continues by itself then; Ctrl-C twice ends it now.",
+                    trouble));
+  } else if (trouble.empty() && !told_.empty()) {
+    told_.clear();
+    say("reprise: the store can be written again");
+  }
+  if (trouble.empty() && cancel_again_.exchange(false)) cancel(run);
+  return true;
+}
+
+int RunSession::leave(const RunId& run) {
+  if (progress_) progress_->finish();
+  print_error(fmt::format(
+      "reprise: interrupted while the store could not be written: what happened since then is not recorded, what was "
+      "recorded before is not lost; resume with: {}\n",
+      suggested(options_.store, "resume", run)));
+  return exit_code_of(End{{.status = RunStatus::canceled}, signal_.load()});
+}
+
+std::expected<RunOutcome, int> RunSession::wait_for_end(const RunId& run) {
+  constexpr Duration look_again = std::chrono::milliseconds{250};
+  while (true) {
+    auto outcome = host_->engine().wait(run, look_again);
+    if (outcome) {
+      waits_for_store(run, {});
+      return *std::move(outcome);
+    }
+    const bool is_refused = outcome.error().code != ErrorCode::timed_out;
+    if (is_refused && !may_pass(outcome.error().code)) return std::unexpected{show_error(outcome.error())};
+    std::string trouble = host_->engine().stats().trouble;
+    if (is_refused && trouble.empty()) trouble = outcome.error().message;
+    if (!is_refused && !trouble.empty() && !host_->engine().info(run)) continue;  // it began just now: what kind is it?
+    if (!waits_for_store(run, trouble)) return std::unexpected{leave(run)};
+    if (is_refused) system_env().wait_until(system_env().now() + look_again, {});
+  }
 }
 
 // What was before, and what was missed because this reader was slow or the run quick, is read from the store.
-void RunSession::show_progress(const RunId& run, std::uint64_t after) {
+bool RunSession::show_progress(const RunId& run, std::uint64_t after) {
   Events feed = host_->engine().subscribe({.run = run, .after = after, .buffer = 65'536});
   std::uint64_t last = 0;
   const auto catch_up = [&](std::uint64_t end) {
@@ -164,18 +227,23 @@ void RunSession::show_progress(const RunId& run, std::uint64_t after) {
     if (!event) {
       progress_->time_passes();
       const auto info = host_->engine().info(run);
-      if (info && is_open(info->status)) continue;
+      if (info ? is_open(info->status) : may_pass(info.error().code)) {
+        if (!waits_for_store(run, host_->engine().stats().trouble)) return false;
+        continue;
+      }
       // It has ended between the two looks: what the feed was not asked for any more is in the record.
       static_cast<void>(host_->engine().wait(run));
       catch_up(std::numeric_limits<std::uint64_t>::max());
       break;
     }
+    if (!told_.empty() && !waits_for_store(run, host_->engine().stats().trouble)) return false;
     catch_up(event->sequence);
     last = event->sequence;
     progress_->add(*event);
     if (event->type == EventType::ended) break;
   }
   progress_->finish();
+  return true;
 }
 
 // A run that had ended before has no story to tell.
@@ -191,9 +259,9 @@ std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::sh
   progress_ = make_progress(options_.progress, options_.only_trouble, plan_);
   interrupts_.handle([this, run](int signal) { interrupted(run, signal); },
                      {.before = [this] { progress_->pause_drawing(); }, .after = [this] { progress_->draw_again(); }});
-  if (progress_ && has_news(run, after)) show_progress(run, after);
-  auto outcome = host_->engine().wait(run);
-  if (!outcome) return std::unexpected{show_error(outcome.error())};
+  if (progress_ && has_news(run, after) && !show_progress(run, after)) return std::unexpected{leave(run)};
+  auto outcome = wait_for_end(run);
+  if (!outcome) return std::unexpected{outcome.error()};
   return End{*std::move(outcome), signal_.load()};
 }
 

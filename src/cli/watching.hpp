@@ -50,8 +50,15 @@ class RunSession {
  private:
   explicit RunSession(const WatchOptions& options);
   void interrupted(const RunId& run, int signal);
+  void cancel(const RunId& run);
+  void say(const std::string& line);  // for people, in every mode: what is said here is no progress
+  // The end of the run, however long the store is in trouble; the error is an exit code, and its message has been written.
+  std::expected<RunOutcome, int> wait_for_end(const RunId& run);
+  // Tells what the store waits for, once, and when it is over; "" = nothing. False: whoever interrupted us does not want to wait.
+  bool waits_for_store(const RunId& run, const std::string& trouble);
+  int leave(const RunId& run);
   bool has_news(const RunId& run, std::uint64_t after);
-  void show_progress(const RunId& run, std::uint64_t after);
+  bool show_progress(const RunId& run, std::uint64_t after);  // false: as waits_for_store()
   // From the store, until the visitor returns false.
   std::expected<void, Error> each_event(const RunId& run, const std::function<bool(const Event&)>& visit);
   std::optional<observe::RunReport> read_report(const RunId& run);
@@ -67,6 +74,9 @@ class RunSession {
   std::string scratch_;  // a folder of our own, removed at the end
   Interrupts interrupts_;
   std::atomic<int> signal_ = 0;
+  std::atomic<bool> cancel_again_ = false;  // a signal came while nothing could be recorded
+  std::atomic<bool> must_end_ = false;      // also when nothing can be recorded
+  std::string told_;                        // what the store waits for
   std::shared_ptr<const core::Plan> plan_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<runtime::FlowHost> host_;

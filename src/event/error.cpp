@@ -6,10 +6,10 @@
 namespace reprise {
 
 std::string_view name_of(ErrorCode code) noexcept {
-  constexpr std::array<std::string_view, 11> names{
-      "invalid",       "not_found",       "full",       "stopped",          "timed_out", "store_locked", "store_newer",
-      "store_damaged", "store_read_only", "store_full", "store_unavailable"};
-  static_assert(names.size() == static_cast<std::size_t>(ErrorCode::store_unavailable) + 1);
+  constexpr std::array<std::string_view, 12> names{
+      "invalid",       "not_found",       "full",       "stopped",           "timed_out", "store_locked", "store_newer",
+      "store_damaged", "store_read_only", "store_full", "store_unavailable", "store_gone"};
+  static_assert(names.size() == static_cast<std::size_t>(ErrorCode::store_gone) + 1);
   const auto number = static_cast<std::size_t>(code);
   return number < names.size() ? names[number] : "unknown";
 }

@@ -20,6 +20,11 @@ constexpr std::int64_t due_soon = 50'000'000;       // 50 ms: too soon to leave 
 constexpr Duration first_retry = std::chrono::milliseconds{50};
 constexpr Duration longest_retry = std::chrono::seconds{2};
 
+// Trouble that goes away when space, rights or the disk come back. The rest does not: the store is another one, or broken.
+bool may_pass(ErrorCode code) {
+  return code != ErrorCode::store_gone && code != ErrorCode::store_damaged && code != ErrorCode::store_newer;
+}
+
 Time sooner(Time left, Time right) {
   if (left == 0) return right;
   return right == 0 ? left : std::min(left, right);
@@ -343,17 +348,14 @@ void Loop::end_write(store::Result<void> result, Time now) {
   if (!result) {
     // Nobody knows whether it happened. Whoever waits is told so, and it is tried until the answer is known.
     trouble_ = result.error();
+    if (!may_pass(trouble_->code)) return give_up(result.error());
     retry_delay_ = std::clamp(retry_delay_ * 2, first_retry, longest_retry);
     retry_at_ = now + retry_delay_.count();
     Error told = *trouble_;
     told.message +=
         " (not recorded yet; the engine keeps trying, so it may still happen: submit again with the same key to be "
         "sure)";
-    for (const auto& batch : outstanding_) {
-      for (Batch::Answer& waiting : batch->answers) waiting.reply->done(std::unexpected{told});
-      batch->answers.clear();
-    }
-    return;
+    return tell_trouble(told);
   }
   trouble_.reset();
   retry_delay_ = Duration{0};
@@ -362,6 +364,13 @@ void Loop::end_write(store::Result<void> result, Time now) {
   release(*outstanding_.front(), now);
   // What had nothing to write was only waiting for its turn.
   while (!outstanding_.empty() && outstanding_.front()->commit.id == 0) release(*outstanding_.front(), now);
+}
+
+// Nothing will be recorded any more, and so nothing new begins: effects wait for their commits.
+void Loop::give_up(const Error& error) {
+  trouble_ = error;
+  retry_at_ = INT64_MAX;
+  abandon_replies(error);
 }
 
 // The first of the outstanding batches is durable.
@@ -422,8 +431,9 @@ void Loop::count_items(const core::Prepare& prepare, Time now) {
     const auto stored = store_.read_payload(prepare.list.bytes);
     if (!stored) {
       uncounted_.push_back(prepare);
-      return reading_failed(now);
+      return reading_failed(stored.error(), now);
     }
+    read_trouble_.reset();
     if (*stored) items = exec::list_size(**stored);
   }
   if (items) return core_.prepared(prepare.run, prepare.step, *items, prepare.list.view(), now);

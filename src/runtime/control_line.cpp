@@ -28,7 +28,7 @@ bool read_text(const json::object& object, std::string_view name, std::string& o
 }
 
 ErrorCode code_of(std::string_view name) {
-  for (auto number = 0; number <= static_cast<int>(ErrorCode::store_unavailable); ++number) {
+  for (auto number = 0; number <= static_cast<int>(ErrorCode::store_gone); ++number) {
     const auto code = static_cast<ErrorCode>(number);
     if (name_of(code) == name) return code;
   }

@@ -13,6 +13,7 @@
 
 #include "base/sha256.hpp"
 #include "runtime/control.hpp"
+#include "store/real_path.hpp"
 
 namespace reprise::runtime {
 namespace {
@@ -56,13 +57,15 @@ bool remove_if_dead(const std::string& path, const sockaddr_un& address) {
 }  // namespace
 
 std::string control_socket_path(const std::string& store_path) {
-  std::string beside = store_path + ".sock";
-  if (beside.size() <= path_bytes_max) return beside;
   std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::absolute(store_path, error).lexically_normal();
+  const std::string real = store::real_path(store_path);
+  // As it was named when no link is in the way: a path from here is the shorter one.
+  const bool is_linked = std::filesystem::absolute(store_path, error).lexically_normal() != real;
+  std::string beside = (is_linked ? real : store_path) + ".sock";
+  if (beside.size() <= path_bytes_max) return beside;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   const std::string name =
-      "reprise-" + base::hexadecimal(std::string_view{base::sha256(absolute.string())}.substr(0, hash_bytes_used)) +
+      "reprise-" + base::hexadecimal(std::string_view{base::sha256(real)}.substr(0, hash_bytes_used)) +
       ".sock";
   return (error ? std::filesystem::path{"/tmp"} : folder) / name;
 }

@@ -389,6 +389,7 @@ std::expected<event::History, Error> Engine::State::read_past(const RunId& run,
     event::Record record;
     while (reader.next(record)) visit(history.add(record));
     ok = ok && reader.ok();
+    return ok;
   });
   if (!read) return std::unexpected{read.error()};
   if (!ok)

@@ -71,7 +71,7 @@ std::optional<Time> Loop::next_wakeup() const {
     consider(std::max(*next_due_ - settings_.park_after.count() / 2, read_again_));
   }
   if (!trouble_ && (loading_ || !uncounted_.empty())) consider(read_again_);
-  if (trouble_ && !writing_) consider(retry_at_);
+  if (trouble_ && !writing_ && retry_at_ != INT64_MAX) consider(retry_at_);
   if (next_retention_ != 0 && !trouble_ && outstanding_.empty()) consider(next_retention_);
   return next;
 }
@@ -406,13 +406,17 @@ void Loop::answer_later(std::shared_ptr<Reply> reply, std::expected<void, Error>
   answers_.push_back({std::move(reply), std::move(answer)});
 }
 
-void Loop::abandon_replies(const Error& error) {
+void Loop::tell_trouble(const Error& error) {
   for (const auto& batch : outstanding_) {
     for (Batch::Answer& waiting : batch->answers) waiting.reply->done(std::unexpected{error});
     batch->answers.clear();
   }
   for (Batch::Answer& waiting : answers_) waiting.reply->done(std::unexpected{error});
   answers_.clear();
+}
+
+void Loop::abandon_replies(const Error& error) {
+  tell_trouble(error);
   for (auto& [run, reply] : waiting_for_end_) reply->done(std::unexpected{error});
   waiting_for_end_.clear();
 }
@@ -436,7 +440,9 @@ EngineStats Loop::stats() const {
           .committed_bytes = committed_bytes_,
           .events = counters.events,
           .loading = loading_,
-          .trouble = trouble_ ? trouble_->message : ""};
+          .trouble = trouble_        ? trouble_->message
+                     : read_trouble_ ? read_trouble_->message
+                                     : ""};
 }
 
 }  // namespace reprise::runtime

@@ -109,9 +109,9 @@ class Loop {
   void end_write(store::Result<void> result, Time now);
 
   std::size_t outstanding() const noexcept { return outstanding_.size(); }
-  bool has_news() const noexcept;      // build() would find something ...
-  bool has_news_now() const noexcept;  // ... and has room for it
-  bool in_trouble() const noexcept { return trouble_.has_value(); }
+  bool has_news() const noexcept;                                    // build() would find something ...
+  bool has_news_now() const noexcept;                                // ... and has room for it
+  bool in_trouble() const noexcept { return trouble_.has_value(); }  // the store cannot be written
   bool is_loading() const noexcept { return loading_; }
   std::optional<Time> next_wakeup() const;
   // What happens next only if it may: nothing new is started any more.
@@ -141,6 +141,7 @@ class Loop {
   std::expected<void, Error> operate_on(core::Run& run, Operate& operate, Time now);
   std::expected<void, Error> remove(const Operate& operate);
   void answer_later(std::shared_ptr<Reply> reply, std::expected<void, Error> answer);
+  void tell_trouble(const Error& error);  // to everybody whose answer waits for a commit
   const core::NumberedPlan* plan_of(const BookedPlan& booked);
   void put_payload(std::uint64_t run, const Payload& payload, std::string body);
   void describe(const core::Run& run, AskReply& reply) const;
@@ -162,6 +163,7 @@ class Loop {
   void prepare(const core::Prepare& prepare, Time now);
   void count_items(const core::Prepare& prepare, Time now);
   std::shared_ptr<const Payload> input_for(const core::Run& run);
+  void give_up(const Error& error);
   void release(Batch& batch, Time now);
   void let_go(Batch& batch);
   void answer_ended(core::Run& run, Batch& batch);
@@ -179,7 +181,7 @@ class Loop {
   void unload(const Loaded& loaded);  // again, unless something happened to it
   core::Run* revive(const store::StoredRun& row);
   void take_in(core::Run& run, Time now);
-  void reading_failed(Time now);
+  void reading_failed(const Error& why, Time now);
   bool load_open_runs(Time now);
   bool load_due_runs(Time now);
   Time earliest_due_outstanding() const noexcept;
@@ -208,8 +210,9 @@ class Loop {
   std::deque<std::unique_ptr<Batch>> outstanding_;  // the first one is the next to become durable
   std::vector<std::unique_ptr<Batch>> spare_;
   bool writing_ = false;
-  std::optional<Error> trouble_;
-  Time retry_at_ = 0;
+  std::optional<Error> trouble_;       // with writing
+  std::optional<Error> read_trouble_;  // with reading
+  Time retry_at_ = 0;                  // INT64_MAX: never, it does not pass
   Duration retry_delay_{0};
 
   std::unordered_map<std::string, std::uint64_t> young_keys_;  // keys whose commit is not durable yet

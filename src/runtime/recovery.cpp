@@ -177,7 +177,9 @@ void Loop::take_in(core::Run& run, Time now) {
 }
 
 // The store is asked again, but not at once.
-void Loop::reading_failed(Time now) {
+void Loop::reading_failed(const Error& why, Time now) {
+  if (why.code == ErrorCode::store_gone) return give_up(why);
+  read_trouble_ = why;
   constexpr Duration read_pause = std::chrono::milliseconds{50};
   read_again_ = now + read_pause.count();
 }
@@ -187,9 +189,10 @@ bool Loop::load_open_runs(Time now) {
   if (!loading_ || trouble_ || now < read_again_) return false;
   const auto rows = store_.read_open(open_cursor_, settings_.rows_a_turn);
   if (!rows) {
-    reading_failed(now);
+    reading_failed(rows.error(), now);
     return false;
   }
+  read_trouble_.reset();
   for (const store::StoredRun& row : *rows) {
     open_cursor_ = row.run;
     if (core_.find(row.run) != nullptr) continue;
@@ -209,9 +212,10 @@ bool Loop::load_due_runs(Time now) {
   before = std::min(before, on_the_way - 1);
   const auto rows = store_.read_due(before, due_cursor_, settings_.rows_a_turn);
   if (!rows) {
-    reading_failed(now);
+    reading_failed(rows.error(), now);
     return false;
   }
+  read_trouble_.reset();
   for (const store::StoredRun& row : *rows) {
     due_cursor_ = {row.due, row.run};
     if (core_.find(row.run) != nullptr) continue;
@@ -224,7 +228,7 @@ bool Loop::load_due_runs(Time now) {
     next_due_ = *next;
     if (on_the_way != INT64_MAX) next_due_ = std::min(on_the_way, next_due_.value_or(on_the_way));
   } else {
-    reading_failed(now);
+    reading_failed(next.error(), now);
   }
   return false;
 }

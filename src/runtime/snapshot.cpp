@@ -91,6 +91,7 @@ std::expected<Snapshot, Error> Snapshot::open(std::string_view url) {
   auto state = std::make_unique<State>(std::move(*store));
   if (auto loaded = state->load_plans(); !loaded) return std::unexpected{loaded.error()};
   if (auto loaded = state->load_journal(); !loaded) return std::unexpected{loaded.error()};
+  state->store->let_go();
   return Snapshot{std::move(state)};
 }
 
@@ -112,11 +113,15 @@ std::expected<RunPage, Error> Snapshot::find(const RunQuery& query, std::string_
   for (bool more = true; more;) {
     const auto rows = state_->store->find(filter, below == UINT64_MAX ? 0 : below, limit);
     if (!rows) return std::unexpected{rows.error()};
+    const auto is_unknown = [&](const store::StoredRun& row) { return state_->core.plan(row.plan) == nullptr; };
+    if (std::ranges::any_of(*rows, is_unknown)) {
+      if (auto loaded = state_->load_plans(); !loaded) return std::unexpected{loaded.error()};
+    }
     more = rows->size() == limit;
     const std::uint64_t lowest = more ? rows->back().run : 0;
     std::map<std::uint64_t, RunInfo, std::greater<>> found;  // the journal knows better than a row
     for (const store::StoredRun& row : *rows) {
-      if (state_->core.find(row.run) == nullptr) found.emplace(row.run, state_->info_of(row));
+      if (!state_->is_in_journal(row.run)) found.emplace(row.run, state_->info_of(row));
     }
     for (; from_journal != state_->journal_runs.end() && *from_journal >= lowest; ++from_journal) {
       const core::Run& run = *state_->core.find(*from_journal);
@@ -174,7 +179,7 @@ std::expected<RunId, Error> Snapshot::resolve(std::string_view name) {
   if (const auto full = run_id_from(prefix)) {
     const auto loaded = state_->load(*full);
     if (!loaded) return std::unexpected{loaded.error()};
-    if (loaded->get() == nullptr) return no_such_run(name);
+    if (*loaded == nullptr) return no_such_run(name);
     return *full;
   }
   RunQuery query{
@@ -201,8 +206,8 @@ std::expected<RunId, Error> Snapshot::resolve(std::string_view name) {
 std::expected<std::optional<RunView>, Error> Snapshot::run(const RunId& id) {
   const auto loaded = state_->load(id);
   if (!loaded) return std::unexpected{loaded.error()};
-  if (loaded->get() == nullptr) return std::nullopt;
-  return state_->view_of(*loaded->get());
+  if (*loaded == nullptr) return std::nullopt;
+  return state_->view_of(**loaded);
 }
 
 std::uint32_t RunView::given_items() const {
@@ -212,7 +217,7 @@ std::uint32_t RunView::given_items() const {
 std::expected<void, Error> Snapshot::each_event(const RunId& id, const std::function<bool(Event&&)>& visit) {
   const auto loaded = state_->load(id);
   if (!loaded) return std::unexpected{loaded.error()};
-  const core::Run* const run = loaded->get();
+  const core::Run* const run = *loaded;
   if (run == nullptr) return no_such_run(to_string(id));
   std::vector<std::string> names;
   for (const core::StepPlan& step : run->plan->plan->steps) names.push_back(*step.name);
@@ -228,10 +233,14 @@ std::expected<void, Error> Snapshot::each_event(const RunId& id, const std::func
       if (whole) going = visit(history.add(record));
     }
     whole = whole && reader.ok();
+    return going && whole;
   });
   if (!read) return read;
-  if (!whole || (going && sequence != run->sequence))
+  if (!whole || (going && sequence != run->sequence)) {
+    const auto row = state_->store->read_run(run->number);
+    if (run->has_row && row && !*row) return no_such_run(to_string(id));  // it was removed while it was read
     return damaged("the events of run " + to_string(id) + " cannot be read beyond number " + std::to_string(sequence));
+  }
   return {};
 }
 
@@ -254,7 +263,7 @@ std::expected<std::string, Error> Snapshot::payload(std::string_view hash) {
 std::expected<std::string, Error> Snapshot::item_input(const RunId& id, std::string_view step, std::uint32_t item) {
   const auto loaded = state_->load(id);
   if (!loaded) return std::unexpected{loaded.error()};
-  const core::Run* const run = loaded->get();
+  const core::Run* const run = *loaded;
   if (run == nullptr) return no_such_run(to_string(id));
   const auto& steps = run->plan->plan->steps;
   const auto found = std::ranges::find_if(steps, [&](const core::StepPlan& plan) { return *plan.name == step; });
@@ -277,14 +286,14 @@ std::expected<std::string, Error> Snapshot::item_input(const RunId& id, std::str
 std::expected<Replayed, Error> Snapshot::replay(const RunId& id) {
   const auto loaded = state_->load(id);
   if (!loaded) return std::unexpected{loaded.error()};
-  const core::Run* const recorded = loaded->get();
+  const core::Run* const recorded = *loaded;
   if (recorded == nullptr) return no_such_run(to_string(id));
   core::Core core{0, 0};
   core.add_plan(recorded->plan->number, recorded->plan->plan);
   core::Run& run = core.add(recorded->number);
   bool fits = true;
   auto read = state_->each_chunk(
-      *recorded, [&](std::uint64_t first, std::string_view chunk) { fits = fits && core.replay(run, chunk, first); });
+      *recorded, [&](std::uint64_t first, std::string_view chunk) { return fits = core.replay(run, chunk, first); });
   if (!read) return std::unexpected{read.error()};
   if (!fits || run.plan == nullptr) return damaged("the events of run " + to_string(id) + " do not fit together");
   auto view = state_->view_of(run);
@@ -331,19 +340,21 @@ std::expected<std::vector<DeadLetter>, Error> Snapshot::dead_letters(const std::
   const auto look_into = [&](const RunId& id) -> store::Result<void> {
     const auto loaded = state_->load(id);
     if (!loaded) return std::unexpected{loaded.error()};
-    if (loaded->get() == nullptr) return no_such_run(to_string(id));
-    add_letters(id, *loaded->get(), limit, letters);
+    if (*loaded == nullptr) return no_such_run(to_string(id));
+    add_letters(id, **loaded, limit, letters);
     return {};
   };
   if (wanted) {
     if (auto looked = look_into(*wanted); !looked) return std::unexpected{looked.error()};
     return letters;
   }
+  if (auto loaded = state_->load_plans(); !loaded) return std::unexpected{loaded.error()};
   const auto plans = state_->store->read_plans();
   if (!plans) return std::unexpected{plans.error()};
   std::vector<std::uint32_t> keeping;  // plans that keep letters
   for (const store::StoredPlan& plan : *plans) {
-    if (may_have_letters(*state_->core.plan(plan.number)->plan)) keeping.push_back(plan.number);
+    const core::NumberedPlan* const known = state_->core.plan(plan.number);
+    if (known != nullptr && may_have_letters(*known->plan)) keeping.push_back(plan.number);
   }
   if (keeping.empty()) return letters;
   std::vector<std::pair<std::uint64_t, RunId>> runs;
@@ -358,7 +369,7 @@ std::expected<std::vector<DeadLetter>, Error> Snapshot::dead_letters(const std::
     if (!rows) return std::unexpected{rows.error()};
     for (const store::StoredRun& row : *rows) {
       below = row.run;
-      if (std::ranges::binary_search(keeping, row.plan) && state_->core.find(row.run) == nullptr)
+      if (std::ranges::binary_search(keeping, row.plan) && !state_->is_in_journal(row.run))
         runs.emplace_back(row.run, state_->id(row.run, row.created));
     }
     more = rows->size() == page_max;

@@ -1,4 +1,6 @@
 // A store as it is at this moment, for those who only want to look: nothing is written, nothing is decided, nobody is locked out.
+// Nothing is held open either: plans and journal are copied when it is opened, the rest is read when it is asked for, page by page, and
+// whoever takes long over the answer hinders nobody. One run is seen as it was at one moment, as long as no other is asked for.
 //
 //   auto snapshot = Snapshot::open("sqlite:.reprise/reprise.db");
 //   for (const RunInfo& run : *snapshot->find({.status = RunStatus::failed})) …

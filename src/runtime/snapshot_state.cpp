@@ -38,6 +38,7 @@ store::Result<void> Snapshot::State::load_plans() {
   const auto plans = store->read_plans();
   if (!plans) return std::unexpected{plans.error()};
   for (const store::StoredPlan& row : *plans) {
+    if (core.plan(row.number) != nullptr) continue;
     auto plan = core::decode_plan(row.body, compile, nullptr);
     if (!plan) return std::unexpected{plan.error()};
     core.add_plan(row.number, std::make_shared<const core::Plan>(*std::move(plan)));
@@ -143,16 +144,25 @@ RunInfo Snapshot::State::info_of(const store::StoredRun& row) const {
   return info;
 }
 
-store::Result<Snapshot::State::Loaded> Snapshot::State::load(const RunId& wanted) {
+bool Snapshot::State::is_in_journal(std::uint64_t run) const {
+  return std::ranges::binary_search(journal_runs, run, std::greater<>{});
+}
+
+store::Result<core::Run*> Snapshot::State::load(const RunId& wanted) {
   const std::uint64_t number = number_in(wanted);
   if (core::Run* const run = core.find(number); run != nullptr)
-    return Loaded{*this, id(number, run->created) == wanted ? run : nullptr, false};
+    return id(number, run->created) == wanted ? run : nullptr;
   const auto row = store->read_run(number);
   if (!row) return std::unexpected{row.error()};
-  if (!*row || id(number, (*row)->created) != wanted) return Loaded{*this, nullptr, false};
+  if (!*row || id(number, (*row)->created) != wanted) return nullptr;
+  if (core.plan((*row)->plan) == nullptr) {  // younger than this snapshot
+    if (auto loaded = load_plans(); !loaded) return std::unexpected{loaded.error()};
+  }
+  if (visited != 0) core.forget(*core.find(std::exchange(visited, 0)));
   core::Run* const run = revive(**row);
   if (run == nullptr) return damaged("the row of run " + std::to_string(number) + " cannot be read");
-  return Loaded{*this, run, true};
+  visited = number;
+  return run;
 }
 
 store::Result<std::string> Snapshot::State::bytes_of(const event::Payload& payload) {
@@ -179,12 +189,19 @@ store::Result<RunView> Snapshot::State::view_of(const core::Run& run) {
   return view;
 }
 
-// First what left the journal with its images, then what is still in it.
+// First what had left the journal with its images, then what was still in it. What was recorded since then is of another moment.
 store::Result<void> Snapshot::State::each_chunk(const core::Run& run, const store::Store::ChunkReader& visit) {
+  bool going = true;
   if (run.has_row) {
-    if (auto read = store->read_history(run.number, visit); !read) return read;
+    const std::uint64_t end = run.events.empty() ? run.sequence + 1 : run.events_first;
+    auto read = store->read_history(run.number, [&](std::uint64_t first, std::string_view chunk) {
+      if (first >= end) return false;
+      going = visit(first, chunk);
+      return going;
+    });
+    if (!read) return read;
   }
-  if (!run.events.empty()) visit(run.events_first, run.events);
+  if (going && !run.events.empty()) visit(run.events_first, run.events);
   return {};
 }
 

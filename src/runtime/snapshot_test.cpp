@@ -190,15 +190,39 @@ TEST_F(RuntimeSnapshot, EveryMomentOfALivingStoreFitsTogether) {
   }
 }
 
-TEST_F(RuntimeSnapshot, ShowsOneMomentHoweverTheStoreGoesOn) {
+TEST_F(RuntimeSnapshot, ShowsARunAtOneMomentHoweverTheStoreGoesOn) {
+  Engine engine{settings()};
+  add_handlers(engine);
+  const RunId run = engine.submit({.handler = "fine", .delay = 1h}).value();
+  auto snapshot = Snapshot::open(url_);
+  ASSERT_TRUE(snapshot);
+  const std::uint64_t sequence = snapshot->run(run).value()->sequence;
+  ASSERT_TRUE(engine.cancel(run, "enough"));
+  ASSERT_TRUE(engine.wait(run, 60s));
+  EXPECT_EQ(snapshot->run(run).value()->info.status, RunStatus::running);
+  EXPECT_EQ(snapshot->events(run).value().size(), sequence);
+  EXPECT_TRUE(snapshot->replay(run).value().is_same);
+  EXPECT_GT(Snapshot::open(url_)->events(run).value().size(), sequence);
+}
+
+// Plans and rows that are younger than the snapshot are found when they are asked for.
+TEST_F(RuntimeSnapshot, FindsWhatCameLater) {
   Engine engine{settings()};
   add_handlers(engine);
   ASSERT_TRUE(engine.wait(engine.submit({.handler = "fine"}).value(), 60s));
   auto snapshot = Snapshot::open(url_);
   ASSERT_TRUE(snapshot);
-  ASSERT_TRUE(engine.wait(engine.submit({.handler = "fine"}).value(), 60s));
-  EXPECT_EQ(snapshot->find({})->runs.size(), 1U);
-  EXPECT_EQ(Snapshot::open(url_)->find({})->runs.size(), 2U);
+  const RunId later = engine.submit({.handler = "flaky"}).value();
+  ASSERT_TRUE(engine.wait(later, 60s));
+  const auto page = snapshot->find({});
+  ASSERT_TRUE(page) << page.error().message;
+  ASSERT_EQ(page->runs.size(), 2U);
+  EXPECT_EQ(page->runs.front().name, "flaky");
+  expect_prefix(snapshot->events(later).value());
+  EXPECT_TRUE(snapshot->dead_letters({}, 10));
+  EXPECT_EQ(snapshot->find({})->runs.size(), 2U) << "also the one that was visited";
+  ASSERT_TRUE(engine.remove(later));
+  EXPECT_EQ(snapshot->events(later).error().code, ErrorCode::not_found) << "it is gone, not damaged";
 }
 
 TEST_F(RuntimeSnapshot, FindsByStatusNameAndTimePageByPage) {

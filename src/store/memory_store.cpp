@@ -173,8 +173,10 @@ Result<void> MemoryStore::read_history(std::uint64_t run, const ChunkReader& rea
   if (found == rows_.end()) return {};
   const Row row = found->second;
   lock.unlock();
-  if (!row.events.empty()) reader(row.first_sequence, row.events);
-  for (const auto& [first_sequence, events] : row.later_events) reader(first_sequence, events);
+  if (!row.events.empty() && !reader(row.first_sequence, row.events)) return {};
+  for (const auto& [first_sequence, events] : row.later_events) {
+    if (!reader(first_sequence, events)) break;
+  }
   return {};
 }
 

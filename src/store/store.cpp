@@ -79,7 +79,7 @@ Result<std::unique_ptr<Store>> open_store(std::string_view url) {
   return unknown_kind(url, scheme);
 }
 
-Result<std::unique_ptr<Store>> open_store_read_only(std::string_view url) {
+Result<std::unique_ptr<StoreView>> open_store_read_only(std::string_view url) {
   const auto [scheme, rest] = address_in(url);
   if (scheme == "memory") {
     return refused(

@@ -145,8 +145,10 @@ class Store {
 
   virtual Result<std::optional<StoredRun>> read_run(std::uint64_t run) = 0;
 
-  // Chunks of events in order, each with the sequence of its first event; those still in the journal are not among them.
-  using ChunkReader = std::function<void(std::uint64_t first_sequence, std::string_view events)>;
+  // Chunks of events in order, each with the sequence of its first event; those still in the journal are not among them. The callback
+  // returns false to stop, and may take its time: it is called with nothing held open. So what is committed meanwhile is read too, and of
+  // a run that is removed meanwhile the rest is missing.
+  using ChunkReader = std::function<bool(std::uint64_t first_sequence, std::string_view events)>;
   virtual Result<void> read_history(std::uint64_t run, const ChunkReader& reader) = 0;
 
   // Open runs that are not parked, with their state, by number.
@@ -173,8 +175,15 @@ class Store {
 // is refused with store_locked.
 Result<std::unique_ptr<Store>> open_store(std::string_view url);
 
-// For looking only: takes no ownership, writes nothing, and works while another process owns the store. What is read is the store as it
-// was when it was opened. `not_found` when there is none; memory: cannot be looked at from outside. append() and reopen() refuse.
-Result<std::unique_ptr<Store>> open_store_read_only(std::string_view url);
+// A store for looking only: it takes no ownership, writes nothing, and works while another process owns the store. append() and reopen()
+// refuse. Until let_go() every call sees the store as it was when it was opened, and the owner's log can only grow: so let go before
+// anything that takes as long as a person or a pipe likes. From then on each call sees what is there when it is made.
+class StoreView : public Store {
+ public:
+  virtual void let_go() = 0;
+};
+
+// `not_found` when there is none; memory: cannot be looked at from outside.
+Result<std::unique_ptr<StoreView>> open_store_read_only(std::string_view url);
 
 }  // namespace reprise::store

@@ -164,7 +164,10 @@ TEST_P(EachStore, refuses_events_twice_and_keeps_nothing_of_the_commit) {
   commit_.images = {image(1, 3, "c")};
   append(3);
   std::string history;
-  ASSERT_TRUE(store_->read_history(1, [&](std::uint64_t, std::string_view events) { history += events; }));
+  ASSERT_TRUE(store_->read_history(1, [&](std::uint64_t, std::string_view events) {
+    history += events;
+    return true;
+  }));
   EXPECT_EQ(history, "abc");
 }
 
@@ -174,7 +177,12 @@ TEST_P(EachStore, a_callback_may_read_too) {
   append(1);
   std::string seen;
   ASSERT_TRUE(store_->read_journal([&](std::uint64_t, std::string_view) {
-    return store_->read_history(1, [&](std::uint64_t, std::string_view) { seen = store_->read_run(2)->value().state; })
+    return store_
+        ->read_history(1,
+                       [&](std::uint64_t, std::string_view) {
+                         seen = store_->read_run(2)->value().state;
+                         return true;
+                       })
         .has_value();
   }));
   EXPECT_EQ(seen, "state");

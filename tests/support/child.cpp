@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +64,12 @@ bool Child::wait_for(std::string_view words, std::chrono::milliseconds patience)
     if (!next) return false;
     if (next->find(words) != std::string::npos) return true;
   }
+}
+
+bool Child::is_held_up() const {
+  constexpr int buffer = 4096;  // it writes in pieces of this
+  int waiting = 0;
+  return ::ioctl(out_, FIONREAD, &waiting) == 0 && waiting > ::fcntl(out_, F_GETPIPE_SZ) - buffer;
 }
 
 void Child::signal(int number) const {

@@ -24,6 +24,9 @@ class Child {
   // Reads until a line that contains `words`. False: it never came.
   bool wait_for(std::string_view words, std::chrono::milliseconds patience);
 
+  // Nothing more fits into the pipe of its output: it waits for us to read.
+  bool is_held_up() const;
+
   void signal(int number) const;
   // Waits for its end. 128 + n when signal n ended it.
   int join();

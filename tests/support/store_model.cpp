@@ -59,8 +59,10 @@ Chunks journal_of(Store& store, std::size_t limit) {
 
 Chunks history_of(Store& store, std::uint64_t run) {
   Chunks chunks;
-  const auto read = store.read_history(
-      run, [&](std::uint64_t first, std::string_view events) { chunks.emplace_back(first, events); });
+  const auto read = store.read_history(run, [&](std::uint64_t first, std::string_view events) {
+    chunks.emplace_back(first, events);
+    return true;
+  });
   EXPECT_TRUE(read) << read.error().message;
   return chunks;
 }

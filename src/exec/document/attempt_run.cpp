@@ -204,7 +204,7 @@ void AttemptRun::start_sub_flow() {
   input.directory = input.file.substr(0, input.file.rfind('/'));
   input.depth = program.input.depth + 1;
   input.secrets = program.secret_sources;
-  input.secret_contents = program.input.secret_contents;
+  input.secret_values = program.secret_values;
   boost::json::object params;
   for (const auto& [name, value] : step_.flow.params) {
     auto made = evaluate(value, *scope_);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include <boost/json/array.hpp>

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -145,11 +146,22 @@ class DocumentExecutor::State {
   using Loaded = std::expected<std::shared_ptr<const Program>, Failure>;
   using WithProgram = std::move_only_function<void(Loaded)>;
 
+  // Files of secrets as far as they are known, and which are missing. What they are follows from the input, and from what is sealed in it.
+  struct Reading {
+    RunId run;
+    RunInput input;
+    std::map<std::string, FileContent> contents = {};
+    std::set<std::string> missing = {};
+    std::size_t awaited = 0;
+    std::string unanswered = {};
+  };
+
   // At once when no file has to be read for it, as for most; otherwise when the files of its secrets have answered.
   void with_program(const RunId& run, const JobContext& context, const AttemptId& id, WithProgram then);
   std::expected<RunInput, std::string> input_of(const JobContext& context);
   const std::shared_ptr<const Program>& keep(const RunId& run, std::shared_ptr<const Program> program);
-  void load_with_files(const RunId& run, RunInput input, const std::vector<std::string>& files);
+  static std::optional<Loaded> load(Reading& reading);  // std::nullopt: files are missing
+  void read_missing(const std::shared_ptr<Reading>& reading);
   void loaded(const RunId& run, Loaded program);
   void cancel_waiting(const std::optional<AttemptId>& id);  // std::nullopt: all of them
   void begin(Job&& job, const std::shared_ptr<const Program>& program);
@@ -215,15 +227,13 @@ void DocumentExecutor::State::with_program(const RunId& run, const JobContext& c
   }
   auto input = input_of(context);
   if (!input) return then(std::unexpected{unreadable(input.error())});
-  std::vector<std::string> files = input->sealed.empty() ? std::vector<std::string>{} : secret_files(input->secrets);
-  if (files.empty()) {
-    const auto program = load_program(*input, without_files);
-    if (!program) return then(std::unexpected{unreadable(program.error())});
-    files = secret_files((*program)->secret_sources);
-    if (files.empty()) return then(keep(run, *program));
+  const auto reading = std::make_shared<Reading>(Reading{.run = run, .input = *std::move(input)});
+  if (auto program = load(*reading)) {
+    if (*program) keep(run, **program);
+    return then(*std::move(program));
   }
   loading_[run].push_back({id, std::move(then)});
-  load_with_files(run, *std::move(input), files);
+  read_missing(reading);
   if (is_stopping_) cancel_waiting(id);
 }
 
@@ -242,25 +252,29 @@ const std::shared_ptr<const Program>& DocumentExecutor::State::keep(const RunId&
   return programs_[run] = std::move(program);
 }
 
-void DocumentExecutor::State::load_with_files(const RunId& run, RunInput input, const std::vector<std::string>& files) {
-  struct Reading {
-    RunInput input;
-    std::map<std::string, FileContent> contents = {};
-    std::size_t missing = 0;
-    std::string unanswered = {};
-  };
-  auto reading = std::make_shared<Reading>(Reading{std::move(input)});
-  reading->missing = files.size();
+std::optional<DocumentExecutor::State::Loaded> DocumentExecutor::State::load(Reading& reading) {
+  const auto program = load_program(reading.input, [&](const std::string& path, std::size_t) -> FileContent {
+    if (const auto known = reading.contents.find(path); known != reading.contents.end()) return known->second;
+    reading.missing.insert(path);
+    return std::string{};
+  });
+  if (!reading.missing.empty()) return std::nullopt;  // whatever was made of empty ones
+  if (!program) return std::unexpected{unreadable(program.error())};
+  return *program;
+}
+
+void DocumentExecutor::State::read_missing(const std::shared_ptr<Reading>& reading) {
+  const std::set<std::string> files = std::exchange(reading->missing, {});
+  reading->awaited = files.size();
   for (const std::string& file : files) {
-    services_.files.read(file, secret_file_bytes_max, std::nullopt, [this, run, reading, file](FileContent content) {
+    services_.files.read(file, secret_file_bytes_max, std::nullopt, [this, reading, file](FileContent content) {
       if (!content && content.error().passes_by) reading->unanswered = content.error().message;
       reading->contents.insert_or_assign(file, std::move(content));
-      if (--reading->missing > 0) return;
+      if (--reading->awaited > 0) return;
       if (!reading->unanswered.empty())
-        return loaded(run, std::unexpected{unanswered("secret: " + reading->unanswered)});
-      auto program = load_program(std::move(reading->input),
-                                  [&](const std::string& path, std::size_t) { return reading->contents.at(path); });
-      loaded(run, program ? Loaded{*std::move(program)} : std::unexpected{unreadable(program.error())});
+        return loaded(reading->run, std::unexpected{unanswered("secret: " + reading->unanswered)});
+      if (auto program = load(*reading)) return loaded(reading->run, *std::move(program));
+      read_missing(reading);
     });
   }
 }
@@ -370,11 +384,11 @@ void DocumentExecutor::State::begin(Preparation&& preparation, const std::shared
     return refuse_preparation(id, unreadable("the document has no step \"" + *preparation.step + "\""));
   ScopeFacts facts{program, preparation.run_id, preparation.context, std::nullopt, 0, 1};
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
-  const auto done = [this, program](Prepared&& prepared) {
+  const auto found = [this, program](Prepared&& prepared) {
     make_recordable(*program, prepared);
     answer(std::move(prepared));
   };
-  auto run = std::make_shared<PreparationRun>(services_, std::move(scope), *step->second, id, done);
+  auto run = std::make_shared<PreparationRun>(services_, std::move(scope), *step->second, id, found);
   preparations_[key_of(id)] = run;
   run->start();
 }

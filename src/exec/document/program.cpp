@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -69,22 +68,18 @@ std::shared_ptr<const SecretTable> table_of(const std::vector<std::string>& valu
 }
 
 // The values of all secrets that the program knows by now; none of them is read twice.
-std::expected<void, std::string> read_secrets(Program& program, const ReadFile& read,
-                                              std::vector<std::string>& values) {
+std::expected<void, std::string> read_secrets(Program& program, const ReadFile& read) {
+  std::vector<std::string>& values = program.secret_values;
   while (values.size() < program.secret_sources.size()) {
-    const flow::Secret& secret = program.secret_sources[values.size()];
-    const auto known = program.input.secret_contents.find(secret.file);
-    auto value = known != program.input.secret_contents.end() ? known->second : secret_value(secret, read);
+    auto value = secret_value(program.secret_sources[values.size()], read);
     if (!value) return std::unexpected{value.error()};
-    if (secret.env.empty()) program.input.secret_contents[secret.file] = *value;
     values.push_back(*std::move(value));
   }
   program.secret_table = table_of(values);
   return {};
 }
 
-std::expected<void, std::string> load_own_secrets(Program& program, const ReadFile& read,
-                                                  std::vector<std::string>& values) {
+std::expected<void, std::string> load_own_secrets(Program& program, const ReadFile& read) {
   std::vector<std::size_t> places;
   for (flow::Secret secret : program.flow.secrets) {
     if (!secret.file.empty() && !secret.file.starts_with('/'))
@@ -94,10 +89,10 @@ std::expected<void, std::string> load_own_secrets(Program& program, const ReadFi
     places.push_back(static_cast<std::size_t>(known - program.secret_sources.begin()));
     if (known == program.secret_sources.end()) program.secret_sources.push_back(std::move(secret));
   }
-  if (auto loaded = read_secrets(program, read, values); !loaded) return loaded;
+  if (auto known = read_secrets(program, read); !known) return known;
   boost::json::object by_name;
   for (std::size_t index = 0; index < places.size(); ++index)
-    by_name[program.flow.secrets[index].name] = values[places[index]];
+    by_name[program.flow.secrets[index].name] = program.secret_values[places[index]];
   program.secrets = std::move(by_name);
   return {};
 }
@@ -109,7 +104,7 @@ std::expected<void, std::string> unseal(Program& program) {
   const auto text = unsealed(program.secret_table.get(), input.sealed);
   if (!text) return std::unexpected{"its input cannot be read: " + text.error()};
   const auto fields = flow::parse_json(*text);
-  if (!fields || !flow::is_map(*fields)) return std::unexpected{"its input cannot be read: a secret broke its form"};
+  if (!fields || !fields->is_object()) return std::unexpected{"its input cannot be read: a secret broke its form"};
   for (const auto& [name, value] : fields->get_object()) {
     if (name == "params") input.params = value;
     if (name == "file") input.file = flow::to_plain(value);
@@ -198,9 +193,9 @@ std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   input.directory = text_at(object, "directory");
   input.retry = text_at(object, "retry");
   input.stdin_file = text_at(object, "stdin");
+  input.kept_stdin = kept_file_from(text_at(object, "stdin_content"));
   input.sealed = text_at(object, "sealed");
   input.secrets = decoded_secrets(object.if_contains("secrets"));
-  input.kept_stdin = kept_file_from(text_at(object, "stdin_content"));
   if (const Json* params = object.if_contains("params")) input.params = *params;
   if (const Json* depth = object.if_contains("depth"); depth != nullptr && depth->is_int64())
     input.depth = static_cast<std::uint32_t>(depth->get_int64());
@@ -213,21 +208,13 @@ std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
 
 FileContent without_files(const std::string& /*path*/, std::size_t /*bytes_max*/) { return std::string{}; }
 
-std::vector<std::string> secret_files(const std::vector<flow::Secret>& secrets) {
-  std::vector<std::string> files;
-  for (const flow::Secret& secret : secrets) {
-    if (secret.env.empty()) files.push_back(secret.file);
-  }
-  return files;
-}
-
 std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, const ReadFile& read_secret) {
   auto program = std::make_shared<Program>();
   program->input = std::move(input);
   program->params = boost::json::object{};
   program->secret_sources = program->input.secrets;
-  std::vector<std::string> secret_values;
-  if (auto loaded = read_secrets(*program, read_secret, secret_values); !loaded) return std::unexpected{loaded.error()};
+  program->secret_values = std::move(program->input.secret_values);
+  if (auto read = read_secrets(*program, read_secret); !read) return std::unexpected{read.error()};
   if (auto opened = unseal(*program); !opened) return std::unexpected{opened.error()};
   if (program->input.is_exec()) {
     auto flow = exec_flow(program->input);
@@ -238,8 +225,7 @@ std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput
     auto read = flow::read_flow(program->input.text, masked(program->secret_table, program->input.file));
     if (!read) return std::unexpected{render(read.error())};
     program->flow = std::move(read->flow);
-    if (auto loaded = load_own_secrets(*program, read_secret, secret_values); !loaded)
-      return std::unexpected{loaded.error()};
+    if (auto loaded = load_own_secrets(*program, read_secret); !loaded) return std::unexpected{loaded.error()};
     auto params = flow::bind_params(program->flow, program->input.params);
     if (!params) return std::unexpected{masked(program->secret_table, joined(params.error()))};
     program->params = *std::move(params);

@@ -35,10 +35,8 @@ struct RunInput {
   std::uint32_t depth = 0;  // of sub-flows
   // Secrets that are known without reading the document: those of the flows around it, and those that `sealed` refers to. Files are absolute.
   std::vector<flow::Secret> secrets = {};
-  std::string sealed =
-      {};  // fields with secrets in them, as sealed JSON text; the same fields above are for people then
-  std::map<std::string, std::string, std::less<>> secret_contents =
-      {};  // of files that were read already; never recorded
+  std::vector<std::string> secret_values = {};  // of the first of them, for those who know them already; never stored
+  std::string sealed = {};  // fields with secrets in them, as sealed JSON text; the same fields above are for people then
 
   // exec
   std::vector<std::string> argv = {};
@@ -65,7 +63,8 @@ struct Program {
   flow::Json env;                                   // name → value: ours
   std::vector<std::string> inherited;               // the same as NAME=value, for commands
   std::vector<flow::Secret> secret_sources;         // all: input.secrets, then those of the document
-  std::shared_ptr<const SecretTable> secret_table;  // their values, in this order; nullptr = none has one
+  std::vector<std::string> secret_values;           // in the same order
+  std::shared_ptr<const SecretTable> secret_table;  // of these; nullptr = none has one
 };
 
 // The error is for people: what is wrong with the document, its parameters or its secrets. Secrets that stand in files are read by `read`,
@@ -73,9 +72,6 @@ struct Program {
 std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input,
                                                                         const ReadFile& read = read_regular_file);
 FileContent without_files(const std::string& path, std::size_t bytes_max);
-
-// Those that stand in files: which.
-std::vector<std::string> secret_files(const std::vector<flow::Secret>& secrets);
 
 // What the run is submitted with: its input without secrets.
 RunInput recorded_input(const Program& program);

@@ -30,6 +30,13 @@ int flags_of(Access access) {
 
 }  // namespace
 
+Error gone(const std::string& path) {
+  return {ErrorCode::store_gone, "Cannot continue with " + path +
+                                     ": it was removed, moved or replaced while this process worked with it. What "
+                                     "happens now can no longer be recorded. Put it back, or name its new place with "
+                                     "--store, and resume."};
+}
+
 Error error_from_errno(int number, const std::string& path, std::string_view doing) {
   if (is_full(number)) return {ErrorCode::store_full, sentence(path, doing, "no space left. Make room and try again.")};
   if (is_refused(number)) {
@@ -39,12 +46,16 @@ Error error_from_errno(int number, const std::string& path, std::string_view doi
   return {ErrorCode::store_unavailable, sentence(path, doing, std::generic_category().message(number) + ".")};
 }
 
+// SQLite lets go of the file here, before use_ ends.
+Connection::~Connection() { sqlite3_close_v2(database_); }
+
 Result<Connection> Connection::open(const std::string& path, Access access, const std::string& vfs) {
   Connection connection;
   connection.path_ = path;
   const int code =
       sqlite3_open_v2(path.c_str(), &connection.database_, flags_of(access), vfs.empty() ? nullptr : vfs.c_str());
   if (code != SQLITE_OK) return std::unexpected{connection.error("open")};
+  connection.use_ = FileUse{file_id_at(path)};
   sqlite3_busy_timeout(connection.database_, busy_timeout_ms);
   return connection;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/sqlite/open_files.hpp"
 #include "store/sqlite/statement.hpp"
 #include "store/store.hpp"
 
@@ -20,13 +21,16 @@ class Connection {
  public:
   Connection() = default;
   Connection(Connection&& other) noexcept
-      : database_{std::exchange(other.database_, nullptr)}, path_{std::move(other.path_)} {}
+      : use_{std::move(other.use_)},
+        database_{std::exchange(other.database_, nullptr)},
+        path_{std::move(other.path_)} {}
   Connection& operator=(Connection&& other) noexcept {
+    std::swap(use_, other.use_);
     std::swap(database_, other.database_);
     std::swap(path_, other.path_);
     return *this;
   }
-  ~Connection() { sqlite3_close_v2(database_); }
+  ~Connection();
 
   static Result<Connection> open(const std::string& path, Access access, const std::string& vfs);
 
@@ -41,9 +45,13 @@ class Connection {
   const std::string& path() const noexcept { return path_; }
 
  private:
+  FileUse use_;  // ends after the connection has
   sqlite3* database_ = nullptr;
   std::string path_;
 };
+
+// The store is not where it was: removed, moved or replaced while this process had it.
+Error gone(const std::string& path);
 
 Error error_from_errno(int number, const std::string& path, std::string_view doing);
 

@@ -3,10 +3,14 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
 
 #include "base/private_file.hpp"
 #include "store/sqlite/connection.hpp"
@@ -14,55 +18,106 @@
 namespace reprise::store::sqlite {
 namespace {
 
-std::string holder_of(int file) {
-  std::array<char, 32> text{};
-  const ssize_t length = pread(file, text.data(), text.size(), 0);
-  std::string digits;
-  for (ssize_t at = 0;
-       at < length && text[static_cast<std::size_t>(at)] >= '0' && text[static_cast<std::size_t>(at)] <= '9'; ++at) {
-    digits += text[static_cast<std::size_t>(at)];
+constexpr mode_t owner_only = 0600;
+
+std::string beside(const std::string& path) { return path + "-owner"; }
+
+// The kernel's list and stat() do not agree on the device everywhere (overlayfs, btrfs): then the inode alone has to do.
+std::string holder_in_kernel(const std::optional<FileId>& file) {
+  if (!file) return {};
+  std::array<char, 24> device{};
+  std::snprintf(device.data(), device.size(), "%02x:%02x", major(file->device), minor(file->device));
+  const std::string inode = ":" + std::to_string(file->inode);
+  std::string likely;
+  std::ifstream locks{"/proc/locks"};
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words{line};
+    std::array<std::string, 6> word;  // 1: FLOCK ADVISORY WRITE 4711 08:01:131090 0 EOF
+    for (std::string& each : word) words >> each;
+    if (word[1] != "FLOCK" || !word[5].ends_with(inode)) continue;
+    if (word[5].starts_with(device.data())) return word[4];
+    likely = word[4];
   }
-  return digits.empty() ? "another process" : "process " + digits;
+  return likely;
 }
 
-Error locked(int file, const std::string& store_path) {
-  return {ErrorCode::store_locked, "Cannot open " + store_path + ": " + holder_of(file) +
+std::string id_written_in(const std::string& path) {
+  std::ifstream file{path};
+  std::string digits;
+  file >> digits;
+  return digits.find_first_not_of("0123456789") == std::string::npos ? digits : std::string{};
+}
+
+Error locked(const std::string& path) {
+  std::string holder = owner_of(path);
+  if (holder.empty()) holder = id_written_in(beside(path));
+  return {ErrorCode::store_locked, "Cannot open " + path + ": " +
+                                       (holder.empty() ? "another process" : "process " + holder) +
                                        " owns it. Stop that process, or use another store, such as memory:."};
+}
+
+Error unsafe(const std::string& path, std::string_view why) {
+  return {ErrorCode::store_unavailable, "Cannot open " + path + ": " + std::string{why}};
 }
 
 }  // namespace
 
-OwnerLock::~OwnerLock() {
-  if (file_ < 0) return;
-  [[maybe_unused]] const int truncated = ftruncate(file_, 0);  // only so that nobody is told a stale id
-  close(file_);
+std::string owner_of(const std::string& path) {
+  const std::string holder = holder_in_kernel(file_id_at(path));
+  return holder.empty() ? holder_in_kernel(file_id_at(beside(path))) : holder;
 }
 
-Result<OwnerLock> OwnerLock::take(const std::string& store_path) {
-  OwnerLock lock;
-  lock.path_ = store_path + "-owner";
-  if (auto made = base::make_private_file(lock.path_); !made)
-    return std::unexpected{error_from_errno(made.error().value(), store_path, "open")};
-  const int file = open(lock.path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (file < 0) return std::unexpected{error_from_errno(errno, store_path, "open")};
-  if (flock(file, LOCK_EX | LOCK_NB) != 0) {
-    const Error error = errno == EWOULDBLOCK ? locked(file, store_path) : error_from_errno(errno, store_path, "lock");
-    close(file);
-    return std::unexpected{error};
+OwnerLock::~OwnerLock() {
+  if (beside_ >= 0) {
+    [[maybe_unused]] const int truncated = ftruncate(beside_, 0);  // only so that nobody is told a stale id
+    close(beside_);
   }
-  lock.file_ = file;
-  const std::string id = std::to_string(getpid()) + "\n";
-  // Without the id (a full disk) the lock still holds; only the message to the next one is poorer.
-  [[maybe_unused]] const bool written =
-      ftruncate(file, 0) == 0 && pwrite(file, id.data(), id.size(), 0) == static_cast<ssize_t>(id.size());
+  if (database_ < 0) return;
+  flock(database_, LOCK_UN);  // its closing may have to wait
+  close_when_unused(database_);
+}
+
+Result<OwnerLock> OwnerLock::take(const std::string& path) {
+  OwnerLock lock;
+  lock.path_ = path;
+  if (auto locked = lock.lock_database(); !locked) return std::unexpected{locked.error()};
+  if (auto locked = lock.lock_beside(); !locked) return std::unexpected{locked.error()};
   return lock;
 }
 
-bool OwnerLock::still_holds() const {
-  struct stat mine {};
-  struct stat there {};
-  return file_ >= 0 && fstat(file_, &mine) == 0 && stat(path_.c_str(), &there) == 0 && mine.st_ino == there.st_ino &&
-         mine.st_dev == there.st_dev;
+Result<void> OwnerLock::lock_database() {
+  database_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, owner_only);
+  struct stat info {};
+  if (database_ < 0 || fstat(database_, &info) != 0) return std::unexpected{error_from_errno(errno, path_, "open")};
+  if (!S_ISREG(info.st_mode)) return std::unexpected{unsafe(path_, "it is not a file. Choose another path.")};
+  if (flock(database_, LOCK_EX | LOCK_NB) != 0)
+    return std::unexpected{errno == EWOULDBLOCK ? locked(path_) : error_from_errno(errno, path_, "lock")};
+  file_ = {info.st_dev, info.st_ino};
+  if (!is_at_its_path()) return std::unexpected{unsafe(path_, "it was replaced at this moment. Try again.")};
+  if (info.st_nlink > 1) {
+    return std::unexpected{
+        unsafe(path_, "the file has " + std::to_string(info.st_nlink) +
+                          " names (hard links), and what was committed last stands beside one of them only. Remove the "
+                          "others, or make a copy (cp) and use that.")};
+  }
+  return {};
+}
+
+Result<void> OwnerLock::lock_beside() {
+  if (auto made = base::make_private_file(beside(path_)); !made)
+    return std::unexpected{error_from_errno(made.error().value(), path_, "open")};
+  beside_ = open(beside(path_).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (beside_ < 0) return std::unexpected{error_from_errno(errno, path_, "open")};
+  if (flock(beside_, LOCK_EX | LOCK_NB) != 0) {
+    const Error error = errno == EWOULDBLOCK ? locked(path_) : error_from_errno(errno, path_, "lock");
+    close(std::exchange(beside_, -1));  // the id in it is the other's
+    return std::unexpected{error};
+  }
+  const std::string id = std::to_string(getpid()) + "\n";
+  // Without the id (a full disk) the lock still holds; only the message to the next one is poorer.
+  [[maybe_unused]] const bool written =
+      ftruncate(beside_, 0) == 0 && pwrite(beside_, id.data(), id.size(), 0) == static_cast<ssize_t>(id.size());
+  return {};
 }
 
 }  // namespace reprise::store::sqlite

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "store/real_path.hpp"
 #include "store/sqlite/due_window.hpp"
 #include "store/sqlite/reader.hpp"
 #include "store/sqlite/schema.hpp"
@@ -17,10 +18,12 @@ using sqlite::Connection;
 using sqlite::DueWindow;
 using sqlite::Reader;
 
-class ReadOnlyStore final : public Store {
+class ReadOnlyStore final : public StoreView {
  public:
   ReadOnlyStore(std::string path, std::unique_ptr<Reader> reader, std::uint64_t secret)
       : path_{std::move(path)}, reader_{std::move(reader)}, secret_{secret} {}
+
+  void let_go() override { reader_->let_go(); }
 
   Result<void> append(const Commit&) override { return std::unexpected{read_only()}; }
   Result<void> reopen() override { return std::unexpected{read_only()}; }
@@ -112,10 +115,8 @@ Result<void> check_version(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_sqlite_store_read_only(std::string_view path) {
-  std::error_code error;
-  const std::string full_path = std::filesystem::absolute(path, error).string();
-  if (error) return std::unexpected{sqlite::error_from_errno(error.value(), std::string{path}, "look at")};
+Result<std::unique_ptr<StoreView>> open_sqlite_store_read_only(std::string_view path) {
+  const std::string full_path = real_path(path);
   if (auto checked = check_file(full_path); !checked) return std::unexpected{checked.error()};
   if (auto checked = check_version(full_path); !checked) return std::unexpected{checked.error()};
   auto reader = Reader::open(full_path, "");

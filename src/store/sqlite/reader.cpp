@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t readers_kept = 4;
 constexpr const char* cache_kib = "16384";
+constexpr std::size_t chunks_page_bytes = std::size_t{1}
+                                          << 20U;  // of history at once; a chunk that is larger comes alone
 
 #define REPRISE_SUMMARY "SELECT run, status, plan, created, ended, due, commit_id, key"
 #define REPRISE_FILTER                                                                                \
@@ -86,8 +88,9 @@ Result<void> Reader::prepare() {
       {&run_, REPRISE_SUMMARY ", state FROM runs WHERE run = ?"},
       {&due_run_, REPRISE_SUMMARY ", state FROM runs WHERE run = ?1"},
       {&due_time_, "SELECT 0, 0, 0, 0, 0, due FROM runs WHERE run = ?1"},
-      {&inline_events_, "SELECT first_sequence, events FROM runs WHERE run = ?"},
-      {&history_, "SELECT first_sequence, events FROM history WHERE run = ? ORDER BY first_sequence"},
+      {&inline_events_, "SELECT first_sequence, events FROM runs WHERE run = ? AND first_sequence >= ?"},
+      {&history_,
+       "SELECT first_sequence, events FROM history WHERE run = ? AND first_sequence >= ? ORDER BY first_sequence"},
       {&open_, REPRISE_SUMMARY
        ", state FROM runs INDEXED BY runs_open WHERE ended = 0 AND due = 0 AND run > ? ORDER BY run LIMIT ?"},
       {&find_any_, REPRISE_SUMMARY " FROM runs NOT INDEXED WHERE " REPRISE_FILTER},
@@ -115,6 +118,11 @@ Result<void> Reader::hold() {
   // SQLite begins to see a commit with the first row that is read, not with BEGIN.
   if (const auto seen = last_commit(); !seen) return std::unexpected{seen.error()};
   return {};
+}
+
+void Reader::let_go() {
+  if (holds_) (void)end_.run();
+  holds_ = false;
 }
 
 Result<std::uint64_t> Reader::meta(std::string_view name) {
@@ -145,17 +153,34 @@ Result<std::optional<StoredRun>> Reader::read_run(std::uint64_t run) {
   return std::nullopt;
 }
 
-Result<void> Reader::read_history(std::uint64_t run, const Store::ChunkReader& reader) {
+Result<std::vector<Reader::Chunk>> Reader::read_chunks(std::uint64_t run, std::uint64_t from) {
   const Snapshot snapshot{*this};
   if (snapshot.failed()) return failure();
-  for (Statement* chunks : {&inline_events_, &history_}) {
-    Rows rows = (*chunks)(number_of(run));
-    while (rows.next()) {
-      if (!rows.bytes(1).empty()) reader(rows.number(0), rows.bytes(1));
+  std::vector<Chunk> chunks;
+  std::size_t bytes = 0;
+  for (Statement* select : {&inline_events_, &history_}) {
+    Rows rows = (*select)(number_of(run), number_of(from));
+    while (bytes < chunks_page_bytes && rows.next()) {
+      if (rows.bytes(1).empty()) continue;
+      chunks.push_back({rows.number(0), std::string{rows.bytes(1)}});
+      bytes += chunks.back().events.size();
     }
     if (rows.failed()) return failure();
   }
-  return {};
+  return chunks;
+}
+
+// A page is copied and let go before the callback sees it: it may be waiting for a person who reads page by page, too.
+Result<void> Reader::read_history(std::uint64_t run, const Store::ChunkReader& reader) {
+  for (std::uint64_t from = 0;;) {
+    const auto chunks = read_chunks(run, from);
+    if (!chunks) return std::unexpected{chunks.error()};
+    if (chunks->empty()) return {};
+    for (const Chunk& chunk : *chunks) {
+      if (!reader(chunk.first_sequence, chunk.events)) return {};
+    }
+    from = chunks->back().first_sequence + 1;
+  }
 }
 
 Result<std::vector<StoredRun>> Reader::read_open(std::uint64_t after_run, std::size_t limit) {
@@ -339,6 +364,7 @@ Result<ReaderPool::Lease> ReaderPool::take() {
     }
   }
   auto reader = Reader::open(path_, vfs_);
+  if (file_id_at(path_) != file_) return std::unexpected{gone(path_)};
   if (!reader) return std::unexpected{reader.error()};
   return Lease{*this, std::move(*reader)};
 }

@@ -21,8 +21,9 @@ class Reader {
  public:
   static Result<std::unique_ptr<Reader>> open(const std::string& path, const std::string& vfs);
 
-  // From now on every call sees the same commit, until this reader is destroyed.
+  // From now on every call sees the same commit, until let_go() or the end of this reader.
   Result<void> hold();
+  void let_go();
 
   Result<std::uint64_t> meta(std::string_view name);
   Result<std::uint64_t> last_commit();
@@ -42,6 +43,12 @@ class Reader {
   class Snapshot;  // several statements that see the same commit
 
   Result<void> prepare();
+  struct Chunk {
+    std::uint64_t first_sequence;
+    std::string events;
+  };
+  // What begins at `from` or later, up to a page's worth; none: there is no more.
+  Result<std::vector<Chunk>> read_chunks(std::uint64_t run, std::uint64_t from);
   std::unexpected<Error> failure() const { return std::unexpected{connection_.error("read")}; }
   bool fill(DueWindow& window, DueCursor after);
   template <class Take>
@@ -75,16 +82,19 @@ class ReaderPool {
     std::unique_ptr<Reader> reader_;
   };
 
-  ReaderPool(std::string path, std::string vfs) : path_{std::move(path)}, vfs_{std::move(vfs)} {}
+  ReaderPool(std::string path, std::string vfs, FileId file)
+      : path_{std::move(path)}, vfs_{std::move(vfs)}, file_{file} {}
 
-  Result<Lease> take();  // opens one more when all are in use, so that a callback may read, too
-  void close();          // all that wait; not while one is in use
+  // Opens one more when all are in use, so that a callback may read, too. `store_gone` when the path leads to another file by now.
+  Result<Lease> take();
+  void close();  // all that wait; not while one is in use
 
  private:
   void give_back(std::unique_ptr<Reader> reader);
 
   std::string path_;
   std::string vfs_;
+  FileId file_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Reader>> waiting_;
 };

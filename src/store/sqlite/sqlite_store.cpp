@@ -1,5 +1,6 @@
 #include "store/sqlite/sqlite_store.hpp"
 
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -8,7 +9,9 @@
 #include <reprise/env.hpp>
 
 #include "base/private_file.hpp"
+#include "store/real_path.hpp"
 #include "store/sqlite/due_window.hpp"
+#include "store/sqlite/file_system.hpp"
 #include "store/sqlite/owner_lock.hpp"
 #include "store/sqlite/reader.hpp"
 #include "store/sqlite/writer.hpp"
@@ -18,6 +21,7 @@ namespace {
 
 using sqlite::Access;
 using sqlite::DueWindow;
+using sqlite::FileId;
 using sqlite::OwnerLock;
 using sqlite::Reader;
 using sqlite::ReaderPool;
@@ -32,7 +36,14 @@ class SqliteStore final : public Store {
         secret_{secret},
         known_commit_{writer.counters().last_commit},
         writer_{std::move(writer)},
-        readers_{settings_.path, settings_.vfs} {}
+        readers_{settings_.path, settings_.vfs, lock_.file()} {
+    log_ = sqlite::file_id_at(log_path_);
+  }
+  SqliteStore(const SqliteStore&) = delete;
+  SqliteStore& operator=(const SqliteStore&) = delete;
+  ~SqliteStore() override {
+    if (writer_ && !is_in_its_place()) writer_->leave_files_alone();
+  }
 
   Result<void> append(const Commit& commit) override;
   Result<void> reopen() override;
@@ -79,13 +90,26 @@ class SqliteStore final : public Store {
   }
 
  private:
-  Error closed() const {
+  enum class State : unsigned char { open, closed, gone };  // closed: reopen() has failed
+
+  Error unusable() const {
+    if (state_ == State::gone) return sqlite::gone(settings_.path);
     return {ErrorCode::store_unavailable, "Cannot use " + settings_.path + ": it failed before. Open it again."};
+  }
+  // The path still leads to the file and the log that are written. Asked after each commit: two calls of stat(), about a microsecond
+  // each beside the commit's sync.
+  bool is_in_its_place() const { return lock_.is_at_its_path() && (!log_ || sqlite::file_id_at(log_path_) == log_); }
+  // For good: what the lock is on is not what a reader, or the next owner, would find.
+  std::unexpected<Error> give_up() {
+    state_ = State::gone;
+    failed_ = true;
+    if (writer_) writer_->leave_files_alone();
+    return std::unexpected{unusable()};
   }
 
   template <class Read>
   std::invoke_result_t<Read, Reader&> with_reader(const Read& read) {
-    if (!open_) return std::unexpected{closed()};
+    if (state_ != State::open) return std::unexpected{unusable()};
     auto reader = readers_.take();
     if (!reader) return std::unexpected{reader.error()};
     return read(*reader->operator->());
@@ -99,16 +123,19 @@ class SqliteStore final : public Store {
   std::uint64_t secret_;
   std::uint64_t known_commit_;  // the last one whose append() succeeded
   bool failed_ = false;         // an append did, and nobody knows how far it came
-  bool open_ = true;            // reopen() has not failed
+  std::atomic<State> state_ = State::open;
+  std::string log_path_ = settings_.path + "-wal";
+  std::optional<FileId> log_;  // std::nullopt: on no disk
   std::optional<Writer> writer_;
   ReaderPool readers_;  // after the writer, so that they close first: only its connection may checkpoint
   DueWindow window_;
 };
 
 Result<void> SqliteStore::append(const Commit& commit) {
-  if (failed_ || !writer_) return std::unexpected{closed()};
+  if (failed_ || !writer_) return std::unexpected{unusable()};
   auto appended = writer_->append(commit, window_);
   if (appended) {
+    if (!is_in_its_place()) return give_up();
     known_commit_ = commit.id;
   } else if (appended.error().code != ErrorCode::invalid) {
     failed_ = true;
@@ -116,17 +143,14 @@ Result<void> SqliteStore::append(const Commit& commit) {
   return appended;
 }
 
-// Keeps the owner's lock, so that nobody can come between; unless its file is gone, with the folder for example.
+// Keeps the owner's lock, so that nobody can come between.
 Result<void> SqliteStore::reopen() {
-  open_ = false;
+  if (state_ == State::gone || !is_in_its_place()) return give_up();
+  state_ = State::closed;
+  log_.reset();  // it goes and comes with the writer
   readers_.close();
   writer_.reset();
   window_.forget();
-  if (!lock_.still_holds()) {
-    auto lock = OwnerLock::take(settings_.path);
-    if (!lock) return std::unexpected{lock.error()};
-    lock_ = std::move(*lock);
-  }
   auto writer = Writer::open(settings_, Access::write);
   if (!writer) return std::unexpected{writer.error()};
   const auto secret = writer->secret();
@@ -139,8 +163,10 @@ Result<void> SqliteStore::reopen() {
   }
   known_commit_ = writer->counters().last_commit;
   writer_ = std::move(*writer);
+  log_ = sqlite::file_id_at(log_path_);
+  if (!lock_.is_at_its_path()) return give_up();
   failed_ = false;
-  open_ = true;
+  state_ = State::open;
   return {};
 }
 
@@ -149,6 +175,7 @@ Result<void> make_file(const std::string& path) {
   const std::string folder = std::filesystem::path{path}.parent_path().string();
   if (auto made = base::make_private_folder(folder); !made)
     return std::unexpected{sqlite::error_from_errno(made.error().value(), folder, "make the folder")};
+  if (auto checked = sqlite::check_file_system(path); !checked) return checked;
   if (auto made = base::make_private_file(path); !made)
     return std::unexpected{sqlite::error_from_errno(made.error().value(), path, "open")};
   return {};
@@ -167,10 +194,7 @@ Result<std::uint64_t> secret_of(Writer& writer, std::optional<std::uint64_t> wan
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path, const SqliteSettings& settings) {
-  // A full path: it stays right when the process changes its folder, and SQLite finds no special meaning in it.
-  std::error_code error;
-  const std::string full_path = std::filesystem::absolute(path, error).string();
-  if (error) return std::unexpected{sqlite::error_from_errno(error.value(), std::string{path}, "open")};
+  const std::string full_path = real_path(path);
   const WriterSettings writer_settings{
       .path = full_path,
       .vfs = settings.vfs,

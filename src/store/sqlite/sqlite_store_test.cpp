@@ -1,6 +1,8 @@
 // The SQLite store in trouble: every error has its code and its sentence, nothing is spoiled, and it goes on when the cause is gone.
 #include "store/sqlite/sqlite_store.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <string>
@@ -16,6 +19,8 @@
 
 #include "store/memory_store.hpp"
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/file_system.hpp"
+#include "store/sqlite/open_files.hpp"
 #include "store/sqlite/schema.hpp"
 #include "support/power_loss_vfs.hpp"
 #include "support/run_program.hpp"
@@ -72,6 +77,13 @@ class SqliteStore : public ::testing::Test {
   std::int64_t ask(std::string_view sql) const {
     auto connection = sqlite::Connection::open(path_, sqlite::Access::read, "");
     return connection ? connection->integer(sql, "read").value_or(-1) : -1;
+  }
+
+  std::int64_t ask_writing(std::string_view sql) const {
+    auto connection = sqlite::Connection::open(path_, sqlite::Access::write, "");
+    if (!connection) return -1;
+    sqlite3_busy_timeout(connection->get(), 0);
+    return connection->integer(sql, "ask").value_or(-1);
   }
 
   TemporaryDirectory folder_;
@@ -279,6 +291,7 @@ TEST_F(SqliteStore, one_owner_at_a_time) {
   ASSERT_TRUE(first);
   expect_refused(ErrorCode::store_locked, "process " + std::to_string(getpid()));
   chmod(folder_.path().c_str(), 0777);
+  chmod(path_.c_str(), 0666);
   chmod((path_ + "-owner").c_str(), 0666);
   EXPECT_TRUE(in_another_process([&] {
     const auto second = open();
@@ -313,6 +326,115 @@ TEST_F(SqliteStore, a_killed_owner_leaves_no_lock) {
   EXPECT_EQ((*store)->last_commit(), 1U);
 }
 
+// POSIX drops all locks of a process on a file when it closes any descriptor of it: a refused owner must not rob the first.
+TEST_F(SqliteStore, a_refused_owner_leaves_the_locks_of_this_process_alone) {
+  auto first = open();
+  ASSERT_TRUE(first);
+  ASSERT_TRUE((*first)->read_run(1));
+  const auto locks = [&] {
+    std::size_t count = 0;
+    std::ifstream list{"/proc/locks"};
+    const std::string inode = ":" + std::to_string(sqlite::file_id_at(path_)->inode) + " ";
+    for (std::string line; std::getline(list, line);)
+      count += line.find("POSIX") != std::string::npos && line.find(inode) != std::string::npos ? 1 : 0;
+    return count;
+  };
+  const std::size_t before = locks();
+  if (before == 0) GTEST_SKIP() << "the kernel does not list locks here";
+  EXPECT_EQ(open().error().code, ErrorCode::store_locked);
+  EXPECT_EQ(locks(), before);
+  const auto view = open_store_read_only(path_);
+  first->reset();
+  EXPECT_GT(locks(), 0U) << "those of whoever still looks";
+  EXPECT_TRUE(open()) << "the owner's lock is free, although its descriptor has to stay open";
+}
+
+TEST_F(SqliteStore, whatever_name_leads_to_it_there_is_one_owner) {
+  fill(10);
+  std::filesystem::create_symlink(path_, folder_.path() + "/link.db");
+  std::filesystem::create_directory_symlink(folder_.path(), folder_.path() + "/folder");
+  auto first = open_sqlite_store(folder_.path() + "/link.db", {});
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_TRUE(std::filesystem::exists(path_ + "-wal"));
+  expect_refused(ErrorCode::store_locked, "owns it");
+  std::filesystem::remove(path_ + "-owner");
+  expect_refused(ErrorCode::store_locked, "process " + std::to_string(getpid()));
+  const auto is_locked = [&](const std::string& name) {
+    const auto store = open_sqlite_store(folder_.path() + name, {});
+    return !store && store.error().code == ErrorCode::store_locked;
+  };
+  EXPECT_TRUE(is_locked("/folder/runs.db"));
+  std::filesystem::create_hard_link(path_, folder_.path() + "/hard.db");
+  EXPECT_TRUE(is_locked("/hard.db"));
+  first->reset();
+  // Its log stands beside one name only: whoever comes by the other would not see what was committed last.
+  expect_refused(ErrorCode::store_unavailable, "hard links");
+  std::filesystem::remove(folder_.path() + "/hard.db");
+  EXPECT_TRUE(open());
+}
+
+// A program that only knows PATH-owner is kept out, and keeps us out.
+TEST_F(SqliteStore, the_lock_of_older_programs_counts_too) {
+  const auto lock_beside = [&](int& file) {
+    file = ::open((path_ + "-owner").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    return flock(file, LOCK_EX | LOCK_NB) == 0;
+  };
+  int file = -1;
+  ASSERT_TRUE(lock_beside(file));
+  expect_refused(ErrorCode::store_locked, "process " + std::to_string(getpid()));
+  close(file);
+  const auto store = open();
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_FALSE(lock_beside(file));
+  close(file);
+}
+
+TEST_F(SqliteStore, network_file_systems_are_known_by_their_numbers) {
+  EXPECT_EQ(sqlite::network_file_system(0x6969), "NFS");
+  for (const std::uint32_t smb : {0x517BU, 0xFF534D42U, 0xFE534D42U})
+    EXPECT_EQ(sqlite::network_file_system(smb), "SMB");
+  for (const std::uint32_t local :
+       {0xEF53U, 0x01021994U, 0x58465342U, 0x9123683EU, 0x794C7630U, 0x2FC12FC1U, 0x65735546U})
+    EXPECT_EQ(sqlite::network_file_system(local), "") << local;
+  EXPECT_TRUE(sqlite::check_file_system(path_));
+}
+
+// A commit that no path leads to is none: it is told, for good, and what stands in the store's place is left alone.
+TEST_F(SqliteStore, a_store_that_is_taken_away_is_noticed_by_the_next_commit) {
+  const std::string aside = folder_.path() + "/aside.db";
+  const auto swap_log = [&] {
+    std::filesystem::rename(path_ + "-wal", aside);
+    std::ofstream{path_ + "-wal"} << "another";
+  };
+  const auto replace = [&] {
+    std::filesystem::rename(path_, aside);
+    std::ofstream{path_} << "another";
+    std::filesystem::remove(path_ + "-wal");
+    std::ofstream{path_ + "-wal"} << "another";
+  };
+  for (const auto& take_away : std::initializer_list<std::function<void()>>{
+           [&] { std::filesystem::remove(path_); }, [&] { std::filesystem::rename(path_, aside); }, replace,
+           swap_log}) {
+    for (const char* ending : {"", "-wal", "-shm", "-owner"}) std::filesystem::remove(path_ + ending);
+    auto store = open();
+    ASSERT_TRUE(store) << store.error().message;
+    Commit commit;
+    commit.id = 1;
+    ASSERT_TRUE((*store)->append(commit));
+    take_away();
+    commit.id = 2;
+    EXPECT_EQ((*store)->append(commit).error().code, ErrorCode::store_gone);
+    EXPECT_EQ((*store)->reopen().error().code, ErrorCode::store_gone);
+    EXPECT_EQ((*store)->append(commit).error().code, ErrorCode::store_gone);
+    EXPECT_EQ((*store)->read_run(1).error().code, ErrorCode::store_gone) << "not from another file";
+    const bool had_log = std::filesystem::exists(path_ + "-wal");
+    store->reset();
+    EXPECT_EQ(std::filesystem::exists(path_ + "-wal"), had_log);
+    const bool is_replaced = std::filesystem::exists(path_) && std::filesystem::file_size(path_) < 4096;
+    EXPECT_EQ(content(), is_replaced ? "another" : content());
+  }
+}
+
 TEST_F(SqliteStore, reopen_notices_that_the_file_is_another_one) {
   fill(10);
   const std::string older = content();
@@ -321,22 +443,48 @@ TEST_F(SqliteStore, reopen_notices_that_the_file_is_another_one) {
   commit.id = value((*store)->last_commit()) + 1;
   ASSERT_TRUE((*store)->append(commit));
   ASSERT_TRUE((*store)->reopen()) << "which also brings everything into the one file";
-  const std::string newer = content();
-  const auto replace = [&](const std::string& bytes) {
-    std::filesystem::remove(path_ + "-wal");
-    write(bytes);
-  };
-  std::filesystem::remove(path_);
-  EXPECT_FALSE((*store)->reopen()) << "it must not begin an empty one";
-  EXPECT_FALSE((*store)->read_run(1)) << "nor answer from nothing";
-  EXPECT_FALSE(std::filesystem::exists(path_));
-  replace(older);
+  std::filesystem::resize_file(path_, 0);
+  write(older);  // the same file with another content
+  std::filesystem::resize_file(path_ + "-wal", 0);
   const auto reopened = (*store)->reopen();
   ASSERT_FALSE(reopened);
   EXPECT_EQ(reopened.error().code, ErrorCode::store_damaged) << reopened.error().message;
-  replace(newer);
-  ASSERT_TRUE((*store)->reopen());
-  EXPECT_EQ((*store)->last_commit(), commit.id);
+  std::filesystem::remove(path_);
+  EXPECT_EQ((*store)->reopen().error().code, ErrorCode::store_gone);
+  EXPECT_FALSE((*store)->read_run(1)) << "nor answer from nothing";
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "it must not begin an empty one";
+}
+
+// Whoever looks may take as long as a person likes over each piece of a history.
+TEST_F(SqliteStore, a_slow_reader_does_not_keep_the_log_from_being_emptied) {
+  auto store = open();
+  Commit commit;
+  const auto append_chunk = [&] {
+    commit.clear();
+    commit.id = value((*store)->last_commit()) + 1;
+    Image image;
+    image.run = 1;
+    image.first_sequence = commit.id;
+    image.events = commit.put(std::string(400'000, 'e'));
+    commit.images.push_back(image);
+    ASSERT_TRUE((*store)->append(commit));
+  };
+  for (int chunk = 0; chunk < 6; ++chunk) append_chunk();
+  const auto view = open_store_read_only(path_);
+  ASSERT_TRUE(view) << view.error().message;
+  const auto is_busy = [&] {
+    append_chunk();
+    return ask_writing("PRAGMA wal_checkpoint(TRUNCATE)");
+  };
+  EXPECT_EQ(is_busy(), 1) << "it shows one moment until it lets go";
+  (*view)->let_go();
+  std::vector<std::uint64_t> seen;
+  ASSERT_TRUE((*view)->read_history(1, [&](std::uint64_t first, std::string_view) {
+    EXPECT_EQ(is_busy(), 0) << first;
+    seen.push_back(first);
+    return first < 9;
+  }));
+  EXPECT_EQ(seen, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9})) << "and goes on with what came meanwhile";
 }
 
 TEST_F(SqliteStore, a_long_journal_is_cut_in_parts_but_not_for_readers) {

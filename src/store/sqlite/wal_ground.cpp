@@ -16,7 +16,8 @@ constexpr std::uint64_t frame_bytes = 24 + 4096;  // a page and its header
 constexpr std::uint64_t pages_ahead = 16;         // what most commits take
 constexpr std::uint64_t step_min = 64U << 10U;
 constexpr std::uint64_t step_max = 1U << 20U;
-constexpr std::uint64_t free_min = 64U << 20U;  // on a disk that is nearly full every byte is for data
+constexpr std::uint64_t pages_between_looks = 64;  // at the free space of the disk
+constexpr std::uint64_t free_min = 64U << 20U;     // on a disk that is nearly full every byte is for data
 
 }  // namespace
 
@@ -34,12 +35,23 @@ WalGround::~WalGround() {
 int WalGround::committed(void* self, sqlite3* database, const char* name, int pages) {
   auto& ground = *static_cast<WalGround*>(self);
   const auto now = static_cast<std::uint64_t>(pages);
-  if (now < ground.pages_) ground.ground_ = 0;  // written from its beginning again; it may have been cut back
+  if (now < ground.pages_) {  // written from its beginning again; it may have been cut back
+    ground.ground_ = 0;
+    ground.space_checked_at_ = 0;
+  }
   ground.pages_ = now;
   // As SQLite's own hook does: whatever hinders a checkpoint, the commit has happened.
-  if (now >= ground.checkpoint_pages_)
+  if (ground.is_time_for_checkpoint())
     sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   return SQLITE_OK;
+}
+
+bool WalGround::is_time_for_checkpoint() {
+  if (pages_ >= checkpoint_pages_) return true;
+  if (pages_ < space_checked_at_ + pages_between_looks) return false;
+  space_checked_at_ = pages_;
+  struct statvfs disk {};
+  return ::statvfs(path_.c_str(), &disk) == 0 && std::uint64_t{disk.f_bavail} * disk.f_frsize < pages_ * frame_bytes;
 }
 
 void WalGround::prepare() {

@@ -50,6 +50,8 @@ Result<Writer> Writer::open(const WriterSettings& settings, Access access) {
   if (auto set = opened.execute(settings_sql(), "set up"); !set) return std::unexpected{set.error()};
   sqlite3_db_config(opened.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
   if (auto migrated = migrate(opened, settings.steps); !migrated) return std::unexpected{migrated.error()};
+  // A log that has used up the disk makes room so, if the file has it; what hinders it is told by the write that follows.
+  sqlite3_wal_checkpoint_v2(opened.get(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   // Something that must be written, so that a file that only can be read, or a disk that still is full, is noticed here.
   if (auto written = opened.execute("UPDATE meta SET value = value + 1 WHERE key = 'openings'", "write to"); !written) {
     return std::unexpected{written.error()};
@@ -59,6 +61,8 @@ Result<Writer> Writer::open(const WriterSettings& settings, Access access) {
   if (auto prepared = writer.prepare(); !prepared) return std::unexpected{prepared.error()};
   return writer;
 }
+
+void Writer::leave_files_alone() { sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
 
 Result<void> Writer::load() {
   const std::pair<const char*, std::uint64_t*> fields[] = {

@@ -48,6 +48,9 @@ class Writer {
   // All or nothing. After any error but `invalid` this writer is of no more use.
   Result<void> append(const Commit& commit, DueWindow& window);
 
+  // Nothing is brought into the file when this ends, and nothing beside it is removed: other files may stand there by now.
+  void leave_files_alone();
+
   const Counters& counters() const noexcept { return saved_; }
   Result<std::uint64_t> secret();
   Result<void> set_secret(std::uint64_t secret);
