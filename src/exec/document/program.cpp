@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
