@@ -125,7 +125,7 @@ int validate_replay(const RunOptions& options) {
   auto session = RunSession::open({.store = "memory:", .progress = ProgressMode::plain, .only_trouble = true});
   if (!session) return session.error();
   const auto program = exec::load_program(*input);
-  if (!program) return show_error({ErrorCode::invalid, program.error()});
+  if (!program) return usage_error("this run cannot be run again here: " + program.error());
   const auto run = (*session)->host().submit((*program)->input);
   if (!run) return show_error(run.error());
   const auto end = (*session)->follow(*run, std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow)));

@@ -269,12 +269,13 @@ TEST(FlowRunsSecrets, names_of_sub_flows_do_not_tell) {
 // The engine is killed while the command of a sub-flow runs: resumed, it gets the same again, and nothing is in the store meanwhile.
 TEST(FlowRunsSecrets, a_killed_sub_flow_gets_its_secret_again) {
   SecretFolder folder;
+  folder.write("token.txt", secret + "\n");
   folder.write("sub.yaml",
                "params: {token: {}}\n"
                "steps: [{id: use, for_each: ['${params.token.key}'], env: {V: '${item}'}, "
                "run: 'sh keep.sh; test -e go || sleep 60', retry: {max_attempts: 5, initial: 1ms}}]");
   folder.flow(
-      "secrets: {T: {env: TOKEN}}\n"
+      "secrets: {T: {file: token.txt}}\n"
       "steps: [{id: a, flow: sub.yaml, params: {token: {key: 'key=${secrets.T}'}}}]");
   const auto running = folder.start({"run", "flow.yaml"});
   ASSERT_TRUE(folder.wait_for_file("got.txt", "z\n"));
@@ -293,6 +294,27 @@ TEST(FlowRunsSecrets, a_killed_sub_flow_gets_its_secret_again) {
   folder.expect_clean("resume", resumed.out + resumed.err);
   EXPECT_EQ(folder.read("got.txt"), "key=" + secret + "\nkey=" + secret + "\n");
   folder.look_at_all("resumed");
+}
+
+// What is recorded has no secret in it, and is still known to be the same.
+TEST(FlowRunsSecrets, the_same_id_with_the_same_secret_is_the_same_run) {
+  SecretFolder folder;
+  folder.write("token.txt", secret + "\n");
+  folder.flow(
+      "secrets: {T: {file: token.txt}}\nparams: {p: {type: text}}\n"
+      "steps: [{id: a, env: {V: '${params.p}'}, " +
+      keep + "}]");
+  const auto run = [&](const std::string& value) {
+    return folder.reprise({"run", "flow.yaml", "--id", "one", "--set", "p=" + value}).exit_code;
+  };
+  EXPECT_EQ(run("with " + secret), 0);
+  EXPECT_EQ(run("with " + secret), 0);
+  EXPECT_EQ(run("with another"), 3);
+  EXPECT_EQ(folder.read("got.txt"), "with " + secret + "\n");
+  const Outcome replayed = folder.reprise({"replay", "@last", "--validate"});
+  EXPECT_EQ(replayed.exit_code, 0) << replayed.out << replayed.err;
+  EXPECT_EQ(folder.read("got.txt"), "with " + secret + "\nwith " + secret + "\n");
+  folder.look_at_all("the same id");
 }
 
 // Text that looks like what the store holds instead of a secret stays what it is, wherever it comes from.

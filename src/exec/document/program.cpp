@@ -105,7 +105,7 @@ std::expected<void, std::string> unseal(Program& program) {
   const auto text = unsealed(program.secret_table.get(), input.sealed);
   if (!text) return std::unexpected{"its input cannot be read: " + text.error()};
   const auto fields = flow::parse_json(*text);
-  if (!fields || !flow::is_map(*fields)) return std::unexpected{"its input cannot be read: a secret broke its form"};
+  if (!fields || !fields->is_object()) return std::unexpected{"its input cannot be read: a secret broke its form"};
   for (const auto& [name, value] : fields->get_object()) {
     if (name == "params") input.params = value;
     if (name == "file") input.file = flow::to_plain(value);
