@@ -71,7 +71,7 @@ class WithoutLibcurl : public testing::Test {
 TEST_F(WithoutLibcurl, validate_warns_at_the_first_request_and_says_what_to_install) {
   const Outcome outcome = run({"validate", flow}, {}, settings);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.err.find("flow.yaml:3:28: warning: HTTP requests need libcurl"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("flow.yaml:3:31: warning: HTTP requests need libcurl"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("apt install libcurl4"), std::string::npos) << outcome.err;
 }
 
