@@ -47,7 +47,8 @@ void add_argument(CLI::App& app, const CommandShape::Argument& argument) {
       ->option_text(argument.may_repeat ? argument.more : argument.choices.empty() ? " " : choices);
 }
 
-void declare(CLI::App& app, const CommandShape& command, CommandLine& line) {
+// `words`: what the line begins with. Options of commands that it does not name are left out: most of a start would go into them.
+void declare(CLI::App& app, const CommandShape& command, std::span<const char* const> words, CommandLine& line) {
   app.set_help_flag();  // the shape says where it stands
   for (const CommandShape::Option& option : command.options) {
     if (option.take) {
@@ -59,10 +60,11 @@ void declare(CLI::App& app, const CommandShape& command, CommandLine& line) {
   for (const CommandShape::Argument& argument : command.arguments) add_argument(app, argument);
   if (command.ends_with_arguments) app.positionals_at_end();
   app.footer(command.footer);
+  const auto named = std::ranges::find_if(words, [](std::string_view word) { return !word.starts_with('-'); });
   for (const CommandShape& child : command.commands) {
     CLI::App* const added = app.add_subcommand(child.name, child.description);
     added->group(child.group);
-    declare(*added, child, line);
+    if (named != words.end() && child.name == *named) declare(*added, child, {named + 1, words.end()}, line);
   }
   if (!command.commands.empty()) app.require_subcommand(1);
   if (command.run) app.callback([&line, &command] { line.run = command.run; });
@@ -133,7 +135,7 @@ CommandLine read_command_line(const CommandShape& root, const std::string& versi
   CLI::App app{root.description, root.name};
   app.formatter(std::make_shared<HelpText>());
   app.set_version_flag("--version", version, "which version this is");
-  declare(app, root, line);
+  declare(app, root, arguments.subspan(std::min<std::size_t>(arguments.size(), 1)), line);
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::CallForHelp&) {

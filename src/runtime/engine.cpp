@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <semaphore>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "base/sha256.hpp"
@@ -40,19 +41,28 @@ template <class Base>
 class Awaited final : public Base {
  public:
   void done(std::expected<void, Error> answer) override {
+    const std::lock_guard lock{mutex_};  // also while it notifies: whoever waits may let go of this at once
     answer_ = std::move(answer);
-    answered_.release();
+    is_answered_ = true;
+    answered_.notify_all();
   }
   std::expected<void, Error> wait() {
-    answered_.acquire();
+    std::unique_lock lock{mutex_};
+    answered_.wait(lock, [this] { return is_answered_; });
     return std::move(answer_);
   }
   // False: the time is over, and the answer goes nowhere.
-  bool wait_until(Env::TimePoint until) { return answered_.try_acquire_until(until); }
+  bool wait_until(Env::TimePoint until) {
+    std::unique_lock lock{mutex_};
+    return answered_.wait_until(lock, until, [this] { return is_answered_; });
+  }
   std::expected<void, Error> take() { return std::move(answer_); }
 
  private:
-  std::binary_semaphore answered_{0};
+  // Not a semaphore: with a limit of time those of libstdc++ 12 sleep and look, up to 64 ms too long.
+  std::mutex mutex_;
+  std::condition_variable answered_;
+  bool is_answered_ = false;
   std::expected<void, Error> answer_;
 };
 

@@ -71,11 +71,11 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path, const std:
                                "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_size = -" +
                                cache_kib;
   if (auto set = reader->connection_.execute(settings, "open"); !set) return std::unexpected{set.error()};
-  if (auto prepared = reader->prepare(); !prepared) return std::unexpected{prepared.error()};
+  reader->prepare();
   return reader;
 }
 
-Result<void> Reader::prepare() {
+void Reader::prepare() {
   const std::pair<Statement*, const char*> statements[] = {
       {&begin_, "BEGIN"},
       {&end_, "COMMIT"},
@@ -106,10 +106,7 @@ Result<void> Reader::prepare() {
       {&payload_, "SELECT body FROM payloads WHERE hash = ?"},
       {&plans_, "SELECT number, name, body FROM plans ORDER BY number"},
   };
-  for (const auto& [statement, sql] : statements) {
-    if (!statement->prepare(connection_.get(), sql)) return failure();
-  }
-  return {};
+  for (const auto& [statement, sql] : statements) statement->prepare_when_used(connection_.get(), sql);
 }
 
 Result<void> Reader::hold() {

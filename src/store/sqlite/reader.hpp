@@ -42,7 +42,7 @@ class Reader {
  private:
   class Snapshot;  // several statements that see the same commit
 
-  Result<void> prepare();
+  void prepare();
   struct Chunk {
     std::uint64_t first_sequence;
     std::string events;

@@ -56,23 +56,32 @@ class Rows {
 class Statement {
  public:
   Statement() = default;
-  Statement(Statement&& other) noexcept : statement_{std::exchange(other.statement_, nullptr)} {}
+  Statement(Statement&& other) noexcept
+      : statement_{std::exchange(other.statement_, nullptr)}, database_{other.database_}, sql_{other.sql_} {}
   Statement& operator=(Statement&& other) noexcept {
     std::swap(statement_, other.statement_);
+    std::swap(database_, other.database_);
+    std::swap(sql_, other.sql_);
     return *this;
   }
   ~Statement() { sqlite3_finalize(statement_); }
 
+  // `sql` must outlive this.
   bool prepare(sqlite3* database, std::string_view sql) {
+    prepare_when_used(database, sql);
+    return compile() == SQLITE_OK;
+  }
+  // For those of many that may never be used: its mistakes are those of its first use.
+  void prepare_when_used(sqlite3* database, std::string_view sql) {
     sqlite3_finalize(std::exchange(statement_, nullptr));
-    return sqlite3_prepare_v3(database, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
-                              &statement_, nullptr) == SQLITE_OK;
+    database_ = database;
+    sql_ = sql;
   }
 
   template <class... Values>
   [[nodiscard]] Rows operator()(const Values&... values) {
     int index = 0;
-    int code = SQLITE_OK;
+    int code = statement_ == nullptr ? compile() : SQLITE_OK;
     ((code = code == SQLITE_OK ? bind(++index, values) : code), ...);
     return Rows{statement_, code};
   }
@@ -86,6 +95,10 @@ class Statement {
   }
 
  private:
+  int compile() {
+    return sqlite3_prepare_v3(database_, sql_.data(), static_cast<int>(sql_.size()), SQLITE_PREPARE_PERSISTENT,
+                              &statement_, nullptr);
+  }
   template <std::integral Integer>
   int bind(int index, Integer value) {
     return sqlite3_bind_int64(statement_, index, static_cast<sqlite3_int64>(value));
@@ -103,6 +116,8 @@ class Statement {
   }
 
   sqlite3_stmt* statement_ = nullptr;
+  sqlite3* database_ = nullptr;
+  std::string_view sql_;
 };
 
 }  // namespace reprise::store::sqlite
