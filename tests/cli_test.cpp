@@ -63,7 +63,9 @@ TEST(Startup, loads_no_library_for_requests_before_there_is_one) {
 class WithoutLibcurl : public testing::Test {
  protected:
   const TemporaryDirectory folder;
-  const std::string flow = folder.write("flow.yaml", "steps:\n  - {id: a, run: touch a.txt}\n  - {id: b, needs: [a], http: {url: \"http://127.0.0.1:9/\"}}\n");
+  const std::string flow = folder.write(
+      "flow.yaml",
+      "steps:\n  - {id: a, run: touch a.txt}\n  - {id: b, needs: [a], http: {url: \"http://127.0.0.1:9/\"}}\n");
   const std::vector<Setting> settings{{"REPRISE_LIBCURL", folder.path() + "/libcurl.so.4"},
                                       {"REPRISE_STORE", "sqlite:" + folder.path() + "/store/reprise.db"}};
 };

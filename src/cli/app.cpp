@@ -1,7 +1,6 @@
 #include "cli/app.hpp"
 
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <utility>
 

@@ -25,7 +25,8 @@ void add_option(CLI::App& app, const CommandShape::Option& option) {
   const auto take_all = [take](const std::vector<std::string>& words) { std::ranges::for_each(words, take); };
   const std::string names = names_of(option);
   if (!option.takes_value) {
-    app.add_flag_function(names, [take](std::int64_t) { take(""); }, option.description);
+    app.add_flag_function(
+        names, [take](std::int64_t) { take(""); }, option.description);
   } else if (option.may_repeat) {
     CLI::Option* const added = app.add_option_function<std::vector<std::string>>(names, take_all, option.description);
     added->option_text(option.value)->allow_extra_args(option.is_list);
@@ -44,7 +45,9 @@ void add_argument(CLI::App& app, const CommandShape::Argument& argument) {
           : app.add_option_function<std::string>(argument.name, take, argument.description);
   const std::string choices = fmt::format("{}", fmt::join(argument.choices, "|"));
   added->required(argument.is_required)
-      ->option_text(argument.may_repeat ? argument.more : argument.choices.empty() ? " " : choices);
+      ->option_text(argument.may_repeat        ? argument.more
+                    : argument.choices.empty() ? " "
+                                               : choices);
 }
 
 // `words`: what the line begins with. Options of commands that it does not name are left out: most of a start would go into them.
@@ -113,8 +116,8 @@ std::string unknown_word(const CLI::App& command, const std::string& word) {
 void explain(const CLI::App& app, const CLI::ParseError& error, CommandLine& line) {
   const CLI::App* command = named_command(app);
   const auto extras = app.remaining(true);
-  const bool names_nothing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
-                             command->get_parent() == nullptr && extras.empty();
+  const bool names_nothing =
+      dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && command->get_parent() == nullptr && extras.empty();
   line.is_exec = command->get_name() == "exec";
   if (names_nothing) {
     line.error = app.help();

@@ -10,13 +10,13 @@
 namespace reprise::cli {
 
 struct CommandLine {
-  std::function<int()> run;     // what the words ask for; empty: nothing is to be done any more
-  std::string out = {};         // help, or the version
-  std::string error = {};       // what is wrong with the words, and where to read more
-  bool is_exec = false;         // the mistake was made with `exec`, which has an exit code of its own for it
+  std::function<int()> run;  // what the words ask for; empty: nothing is to be done any more
+  std::string out = {};      // help, or the version
+  std::string error = {};    // what is wrong with the words, and where to read more
+  bool is_exec = false;      // the mistake was made with `exec`, which has an exit code of its own for it
 };
 
-// `version` is the answer to --version. Takes of `root` are called in the order of the words.
+// `version` is the answer to --version. Takes of `root` are called in the order in which the options were declared.
 CommandLine read_command_line(const CommandShape& root, const std::string& version,
                               std::span<const char* const> arguments);
 

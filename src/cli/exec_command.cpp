@@ -153,7 +153,8 @@ int exec_command(const ExecOptions& options) {
   input.kept_stdin = given->content;
   const auto run = open.host().submit(input, options.id);
   if (!run) {
-    fs::remove(given->path, problem);
+    if (exit_code_of(run.error().code) != exit_code_of(ErrorCode::store_unavailable))
+      fs::remove(given->path, problem);  // else the run may be recorded all the same
     return show_error(run.error());
   }
   const auto same = input_of_same_run(open, *run, options.id, input, exit_exec_usage);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <span>
 
 #include <fmt/format.h>
 #include <reprise/env.hpp>
@@ -53,8 +54,8 @@ class Source {
   // 0 = the end. The error is an exit code.
   std::expected<std::size_t, int> read(std::span<char> buffer) {
     while (true) {
-      if (const int signal = is_file_ ? 0 : session_.wait_to_read(STDIN_FILENO); signal != 0)
-        return std::unexpected{128 + signal};
+      // A file has always something to read; signals are looked for all the same.
+      if (const int signal = session_.wait_to_read(STDIN_FILENO); signal != 0) return std::unexpected{128 + signal};
       const ssize_t count = is_file_ ? pread(STDIN_FILENO, buffer.data(), buffer.size(), position_)
                                      : ::read(STDIN_FILENO, buffer.data(), buffer.size());
       if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;

@@ -38,8 +38,7 @@ CommandShape runs_command(RunsOptions& options) {
   add_store(command, options.store, StoreKind::file);
   std::vector<std::string_view> names;
   for (const RunStatus status : statuses) names.push_back(name_of(status));
-  add_words(command, "--status", names, "only those",
-            [&options](std::size_t at) { options.status = statuses.at(at); });
+  add_words(command, "--status", names, "only those", [&options](std::size_t at) { options.status = statuses.at(at); });
   add_option(command, "--flow", options.flow, "NAME", "only of this flow or handler");
   add_since(command, options.since);
   add_number(command, "--limit", options.limit, {1, 10'000}, "how many at most (default: 50)");

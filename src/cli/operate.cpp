@@ -100,9 +100,10 @@ int resume(const ResumeOptions& options) {
   const runtime::ControlRequest request{"resume", to_string(known->id), {}, {}};
   if (const auto answer = runtime::ask_owner(store_path(store_url(options.watch.store)), request))
     return done_or_error(*answer);
+  tell_if_document_changed(known->view,
+                           options.watch);  // before signals are taken: a file that hangs can be interrupted
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
-  tell_if_document_changed(known->view, options.watch);
   if (auto going = (*session)->host().go_on(known->id); !going) return show_error(going.error());
   return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
 }
@@ -112,9 +113,10 @@ int retry(const ResumeOptions& options) {
   if (!known) return known.error();
   const auto choice = choice_of(options);
   if (!choice) return choice.error();
+  tell_if_document_changed(known->view,
+                           options.watch);  // before signals are taken: a file that hangs can be interrupted
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
-  tell_if_document_changed(known->view, options.watch);
   runtime::FlowHost& host = (*session)->host();
   host.allow(known->id);
   if (auto again = runtime::EngineAccess::retry_failed(host.engine(), known->id, *choice); !again)

@@ -73,7 +73,8 @@ CommandShape::Option& add_option(CommandShape& command, const std::string& name,
 }
 
 void add_flag(CommandShape& command, const std::string& name, bool& target, const std::string& help) {
-  add_flag(command, name, [&target] { target = true; }, help);
+  add_flag(
+      command, name, [&target] { target = true; }, help);
 }
 
 void add_flag(CommandShape& command, const std::string& name, std::function<void()> set, const std::string& help) {

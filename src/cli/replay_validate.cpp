@@ -122,11 +122,11 @@ int validate_replay(const RunOptions& options) {
   });
   if (!read) return show_error(read.error());
 
-  auto session = RunSession::open({.store = "memory:", .progress = ProgressMode::plain, .only_trouble = true});
-  if (!session) return session.error();
   const auto program = exec::load_program(*input);
   if (!program) return usage_error("this run cannot be run again here: " + program.error());
-  const auto run = (*session)->host().submit((*program)->input);
+  auto session = RunSession::open({.store = "memory:", .progress = ProgressMode::plain, .only_trouble = true});
+  if (!session) return session.error();
+  const auto run = (*session)->host().submit(**program);
   if (!run) return show_error(run.error());
   const auto end = (*session)->follow(*run, std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow)));
   if (!end) return end.error();

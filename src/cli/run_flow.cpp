@@ -1,7 +1,5 @@
 // reprise run: a flow from its document to its end, or (with --dry-run) only what would happen.
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <boost/json/object.hpp>
@@ -108,12 +106,12 @@ int run_flow(const RunFlowOptions& options) {
   input.text = file->text;
   input.directory = folder_of(options.file);
   input.params = *std::move(params);
-  const auto program = exec::load_program(input);
+  const auto program = exec::load_program(input);  // before signals are taken: a file that hangs can be interrupted
   if (!program) return usage_error(program.error());
 
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
-  const auto run = (*session)->host().submit(input, options.id);
+  const auto run = (*session)->host().submit(**program, options.id);
   if (!run) return show_error(run.error());
   if (const auto same = input_of_same_run(**session, *run, options.id, exec::recorded_input(**program), exit_invalid);
       !same)

@@ -147,7 +147,10 @@ RunSession::~RunSession() {
 
 void RunSession::interrupted(const RunId& run, int signal) {
   // A terminal that is closed may tell us so twice, by its shell and by the kernel: nobody is impatient.
-  if (signal == SIGHUP && signal_.load() != 0) return;
+  if (signal == SIGHUP && signal_.load() != 0) {
+    must_end_ = true;
+    return;
+  }
   const bool is_second = signal_.exchange(signal) != 0;
   // Whoever sends another signal than Ctrl-C cannot be asked to do it twice.
   if (is_second || signal != SIGINT) must_end_ = true;

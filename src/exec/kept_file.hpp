@@ -40,6 +40,7 @@ class KeptFileWriter {
   void write(std::string_view piece);  // the first one makes the file
   // After the last piece: the file is on the disk.
   std::expected<KeptFile, std::string> finish();
+  void remove() { file_.remove(); }  // what stands there from before
   const std::string& problem() const noexcept { return file_.problem(); }
 
  private:

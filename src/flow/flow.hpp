@@ -174,7 +174,7 @@ struct Flow {
   std::uint32_t max_parallel = 0;  // 0 = the default
   std::optional<Duration> deadline;
   std::optional<SourcePlace> first_request;  // none = no command of it is an HTTP request
-  std::shared_ptr<TypeTree> types;  // error types the document adds; may be nullptr
+  std::shared_ptr<TypeTree> types;           // error types the document adds; may be nullptr
 };
 
 // The steps that will run: all, or what the goals need. In an order in which every step comes after those it needs.

@@ -65,8 +65,7 @@ std::string control_socket_path(const std::string& store_path) {
   if (beside.size() <= path_bytes_max) return beside;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   const std::string name =
-      "reprise-" + base::hexadecimal(std::string_view{base::sha256(real)}.substr(0, hash_bytes_used)) +
-      ".sock";
+      "reprise-" + base::hexadecimal(std::string_view{base::sha256(real)}.substr(0, hash_bytes_used)) + ".sock";
   return (error ? std::filesystem::path{"/tmp"} : folder) / name;
 }
 

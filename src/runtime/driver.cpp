@@ -90,7 +90,8 @@ EngineStats Driver::stats() const {
 // ---- the loop's thread ----------------------------------------
 
 std::size_t Driver::wake_threshold() const {
-  if (loop_.outstanding() == 0 || loop_.in_trouble()) return 1;  // in trouble the commit may take for ever, and who asks is told so
+  if (loop_.outstanding() == 0 || loop_.in_trouble())
+    return 1;  // in trouble the commit may take for ever, and who asks is told so
   return loop_.outstanding() == 1 ? worth_waking : SIZE_MAX;
 }
 

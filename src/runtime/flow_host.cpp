@@ -36,8 +36,12 @@ std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const 
                                              const exec::ReadFile& read) {
   const auto program = exec::load_program(input, read);
   if (!program) return std::unexpected{Error{ErrorCode::invalid, program.error()}};
-  return EngineAccess::submit(*engine_, plan_of((*program)->flow),
-                              {.input = exec::encode(exec::recorded_input(**program)), .key = key});
+  return submit(**program, key);
+}
+
+std::expected<RunId, Error> FlowHost::submit(const exec::Program& program, const std::string& key) {
+  return EngineAccess::submit(*engine_, plan_of(program.flow),
+                              {.input = exec::encode(exec::recorded_input(program)), .key = key});
 }
 
 void FlowHost::allow(const RunId& run) { EngineAccess::allow(*engine_, run); }

@@ -225,6 +225,7 @@ void AttemptRun::start_sub_flow(RunInput input) {
   services_.settings.sub_flows->start(
       sub_flow_, std::move(input), [self = shared_from_this()](std::expected<RunOutcome, Error> outcome) {
         self->services_.conductor.post([self, outcome = std::move(outcome)]() mutable {
+          if (self->is_done_) return;  // its time was over first
           if (!outcome) return self->finish(std::unexpected{self->judge().invalid(outcome.error().message)});
           if (outcome->status == RunStatus::succeeded) return self->main_succeeded(std::move(outcome->output));
           if (outcome->status == RunStatus::canceled || self->is_canceled_)

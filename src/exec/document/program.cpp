@@ -209,28 +209,39 @@ std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
 
 FileContent without_files(const std::string& /*path*/, std::size_t /*bytes_max*/) { return std::string{}; }
 
-std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, const ReadFile& read_secret) {
+namespace {
+
+// Document, parameters and secrets, from its input. The error may hold secrets.
+std::expected<void, std::string> fill(Program& program, const ReadFile& read_secret) {
+  if (auto read = read_secrets(program, read_secret); !read) return read;
+  if (auto opened = unseal(program); !opened) return opened;
+  if (program.input.is_exec()) {
+    auto flow = exec_flow(program.input);
+    if (!flow) return std::unexpected{flow.error()};
+    program.flow = *std::move(flow);
+    return {};
+  }
+  // A flow is called after its file, and what it is called is recorded.
+  auto read = flow::read_flow(program.input.text, masked(program.secret_table, program.input.file));
+  if (!read) return std::unexpected{render(read.error())};
+  program.flow = std::move(read->flow);
+  if (auto loaded = load_own_secrets(program, read_secret); !loaded) return loaded;
+  auto params = flow::bind_params(program.flow, program.input.params);
+  if (!params) return std::unexpected{joined(params.error())};
+  program.params = *std::move(params);
+  return {};
+}
+
+}  // namespace
+
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, const ReadFile& read) {
   auto program = std::make_shared<Program>();
   program->input = std::move(input);
   program->params = boost::json::object{};
   program->secret_sources = program->input.secrets;
   program->secret_values = std::move(program->input.secret_values);
-  if (auto read = read_secrets(*program, read_secret); !read) return std::unexpected{read.error()};
-  if (auto opened = unseal(*program); !opened) return std::unexpected{opened.error()};
-  if (program->input.is_exec()) {
-    auto flow = exec_flow(program->input);
-    if (!flow) return std::unexpected{flow.error()};
-    program->flow = *std::move(flow);
-  } else {
-    // A flow is called after its file, and what it is called is recorded.
-    auto read = flow::read_flow(program->input.text, masked(program->secret_table, program->input.file));
-    if (!read) return std::unexpected{render(read.error())};
-    program->flow = std::move(read->flow);
-    if (auto loaded = load_own_secrets(*program, read_secret); !loaded) return std::unexpected{loaded.error()};
-    auto params = flow::bind_params(program->flow, program->input.params);
-    if (!params) return std::unexpected{masked(program->secret_table, joined(params.error()))};
-    program->params = *std::move(params);
-  }
+  if (auto filled = fill(*program, read); !filled)
+    return std::unexpected{masked(program->secret_table, std::move(filled).error())};
   program->env = our_environment();
   for (const auto& [name, value] : program->env.get_object())
     program->inherited.push_back(std::string{name} + "=" + flow::to_plain(value));

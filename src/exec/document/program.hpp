@@ -36,7 +36,8 @@ struct RunInput {
   // Secrets that are known without reading the document: those of the flows around it, and those that `sealed` refers to. Files are absolute.
   std::vector<flow::Secret> secrets = {};
   std::vector<std::string> secret_values = {};  // of the first of them, for those who know them already; never stored
-  std::string sealed = {};  // fields with secrets in them, as sealed JSON text; the same fields above are for people then
+  std::string sealed =
+      {};  // fields with secrets in them, as sealed JSON text; the same fields above are for people then
 
   // exec
   std::vector<std::string> argv = {};

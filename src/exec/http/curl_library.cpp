@@ -57,7 +57,8 @@ class Loaded {
     }
     if (library == nullptr) {
       const char* const reason = dlerror();
-      problem_ = std::string{"HTTP requests need libcurl, which cannot be loaded ("} + (reason != nullptr ? reason : "?") + ")";
+      problem_ = std::string{"HTTP requests need libcurl, which cannot be loaded ("} +
+                 (reason != nullptr ? reason : "?") + ")";
     }
     return library;
   }
@@ -70,6 +71,12 @@ class Loaded {
   }
 
   void start() {
+    constexpr unsigned needed = 0x075700;  // 7.87.0: the newest option that HttpTransfer sets (CURLOPT_QUICK_EXIT)
+    const curl_version_info_data* const info = functions_.version_info(CURLVERSION_NOW);
+    if (info->version_num < needed) {
+      problem_ = std::string{"HTTP requests need libcurl 7.87 or later, and this is "} + info->version;
+      return;
+    }
     const CURLcode started = functions_.global_init(CURL_GLOBAL_DEFAULT);
     if (started != CURLE_OK) problem_ = std::string{"libcurl cannot start: "} + functions_.easy_strerror(started);
   }

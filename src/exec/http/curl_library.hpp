@@ -42,7 +42,7 @@ struct CurlLibrary {  // its functions, without their prefix
 
 // Why requests cannot be made here; empty when they can. What to do about it is always the same.
 const std::string& curl_problem();
-inline constexpr const char* curl_remedy = "install libcurl 7.68 or later (on Debian and Ubuntu: apt install libcurl4)";
+inline constexpr const char* curl_remedy = "install libcurl 7.87 or later (on Debian and Ubuntu: apt install libcurl4)";
 
 // Only where curl_problem() is empty.
 const CurlLibrary& curl();

@@ -1,6 +1,5 @@
 #include "exec/http/http_target.hpp"
 
-
 #include <algorithm>
 #include <array>
 #include <memory>

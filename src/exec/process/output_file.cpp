@@ -57,6 +57,11 @@ void OutputFile::write(std::string_view piece) {
   }
 }
 
+void OutputFile::remove() {
+  const Place place = place_of(private_folder_, path_);
+  static_cast<void>(base::remove_below(place.folder, place.name));
+}
+
 bool OutputFile::sync() {
   if (error_ || !file_.is_open()) return !error_;
   const Place place = place_of(private_folder_, path_);

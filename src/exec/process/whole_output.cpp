@@ -1,7 +1,5 @@
 #include "exec/process/whole_output.hpp"
 
-#include <unistd.h>
-
 #include <utility>
 
 namespace reprise::exec {
@@ -24,7 +22,7 @@ void WholeOutput::move_to_file() {
 std::expected<std::optional<KeptFile>, std::string> WholeOutput::finish(std::string_view recorded) {
   if (file_.path().empty()) return std::nullopt;
   if (!is_in_file_ && memory_ == recorded) {
-    ::unlink(file_.path().c_str());  // of an earlier attempt of that number, when its run was retried on request
+    file_.remove();  // of an earlier attempt of that number, when its run was retried on request
     return std::nullopt;
   }
   move_to_file();  // what is recorded has secrets masked: it is not what the caller must get
