@@ -111,9 +111,10 @@ CommandShape tree_with(Options& options) {
 }
 
 // An answer that could not be written is no answer.
-int finished(int code) {
-  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  return written ? code : usage_error("cannot write to standard output");
+int finished(int code, bool is_exec) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  const int usage = usage_error("cannot write to standard output");
+  return is_exec ? exit_exec_usage : usage;
 }
 
 }  // namespace
@@ -135,7 +136,7 @@ int run(std::span<const char* const> arguments) {
   }
   print(line.out);
   try {
-    return finished(line.run ? line.run() : exit_done);
+    return finished(line.run ? line.run() : exit_done, line.is_exec);
   } catch (const std::exception& error) {
     return usage_error(fmt::format("failed unexpectedly: {}", error.what()));
   }

@@ -126,7 +126,8 @@ void explain(const CLI::App& app, const CLI::ParseError& error, CommandLine& lin
   std::string message = error.what();
   if (const std::size_t missing = message.find(": 1 required "); missing != std::string::npos)
     message = message.substr(0, missing) + " needs a value";
-  if (!extras.empty()) message = unknown_word(*command, extras.front());
+  const bool is_wrong_value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
+  if (!extras.empty() && !is_wrong_value) message = unknown_word(*command, extras.front());
   line.error = fmt::format("{}: {}\nTry {} --help.\n", path_of(command), message, path_of(command));
 }
 
@@ -141,6 +142,7 @@ CommandLine read_command_line(const CommandShape& root, const std::string& versi
   declare(app, root, arguments.subspan(std::min<std::size_t>(arguments.size(), 1)), line);
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
+    line.is_exec = named_command(app)->get_name() == "exec";
   } catch (const CLI::CallForHelp&) {
     line.out = app.help();
   } catch (const CLI::CallForVersion&) {

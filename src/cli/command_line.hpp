@@ -13,7 +13,7 @@ struct CommandLine {
   std::function<int()> run;  // what the words ask for; empty: nothing is to be done any more
   std::string out = {};      // help, or the version
   std::string error = {};    // what is wrong with the words, and where to read more
-  bool is_exec = false;      // the mistake was made with `exec`, which has an exit code of its own for it
+  bool is_exec = false;      // `exec` has an exit code of its own for mistakes
 };
 
 // `version` is the answer to --version. Takes of `root` are called in the order in which the options were declared.

@@ -1,4 +1,5 @@
 // reprise exec: one command, retried and durable, that behaves like `env` and `timeout` towards everybody else.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,7 @@
 #include "exec/document/attempt_run.hpp"
 #include "exec/log_path.hpp"
 #include "runtime/flow_plan.hpp"
+#include "text/utf8.hpp"
 #include "text/value.hpp"
 
 namespace reprise::cli {
@@ -122,6 +124,25 @@ void settle_second_copy(const KeptStdin& given, const std::string& folder, const
   if (!is_same || problem) fs::remove(given.path, problem);
 }
 
+// What is recorded is text. Bytes that are none would name another file when they come back from the record.
+int refuse_other_bytes(const std::vector<std::string>& command) {
+  std::error_code problem;
+  const bool is_text = text::is_utf8(fs::current_path(problem).string());
+  const auto other = std::ranges::find_if_not(command, [](const std::string& word) { return text::is_utf8(word); });
+  if (is_text && other == command.end()) return exit_done;
+  print_error(fmt::format("reprise exec: {} is not UTF-8 text, and would not be kept as it is; give it in a script or "
+                          "on standard input\n",
+                          is_text ? fmt::format("word {} of the command", other - command.begin() + 1)
+                                  : std::string{"the name of the current folder"}));
+  return exit_exec_usage;
+}
+
+// Mistakes that other commands call bad usage have a code of their own here, which no command gives.
+int show_exec_error(const Error& error) {
+  const int code = show_error(error);
+  return code == exit_usage ? exit_exec_usage : code;
+}
+
 int exit_code_of_command(const RunSession::End& end) {
   const RunOutcome& outcome = end.outcome;
   if (outcome.status != RunStatus::failed) return exit_code_of(end);
@@ -138,6 +159,7 @@ int exit_code_of_command(const RunSession::End& end) {
 int exec_command(const ExecOptions& options) {
   const auto retry = policy_text(options);
   if (!retry) return retry.error();
+  if (const int refused = refuse_other_bytes(options.command); refused != exit_done) return refused;
   auto session = RunSession::open(options.watch, true);
   if (!session) return session.error();
   RunSession& open = **session;
@@ -155,7 +177,7 @@ int exec_command(const ExecOptions& options) {
   if (!run) {
     if (exit_code_of(run.error().code) != exit_code_of(ErrorCode::store_unavailable))
       fs::remove(given->path, problem);  // else the run may be recorded all the same
-    return show_error(run.error());
+    return show_exec_error(run.error());
   }
   const auto same = input_of_same_run(open, *run, options.id, input, exit_exec_usage);
   if (!same) {
@@ -164,7 +186,7 @@ int exec_command(const ExecOptions& options) {
   }
   settle_second_copy(*given, open.folder(), *same);
   const auto before = open.host().go_on(*run);
-  if (!before) return show_error(before.error());
+  if (!before) return show_exec_error(before.error());
 
   const auto program = exec::load_program(input);
   auto plan = std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow));

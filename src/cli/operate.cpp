@@ -13,6 +13,7 @@
 #include "cli/looking.hpp"
 #include "cli/run_commands.hpp"
 #include "cli/store_option.hpp"
+#include "cli/this_machine.hpp"
 #include "cli/watching.hpp"
 #include "exec/document/program.hpp"
 #include "exec/log_path.hpp"
@@ -66,6 +67,18 @@ base::SystemResult<void> remove_kept_stdin(const std::string& folder, const runt
   return base::remove_below(folder, base::name_below(folder, exec::kept_stdin_path(folder, *input)));
 }
 
+// What would fail for good at once, because this machine or this environment lacks something, is left as it is.
+int refuse_what_cannot_run(const runtime::RunView& view) {
+  const auto input = exec::decode_run_input(view.input);
+  if (!input) return exit_done;  // that of a program
+  const auto program = exec::load_program(*input);
+  if (!program) return usage_error("this run cannot be resumed here: " + program.error());
+  const auto missing = missing_here((*program)->flow, input->file, Severity::error);
+  if (missing.empty()) return exit_done;
+  print_error(render(missing));
+  return exit_invalid;
+}
+
 // A run keeps the document it was begun with. Whoever has put the file right meanwhile must know.
 void tell_if_document_changed(const runtime::RunView& view, const WatchOptions& options) {
   const auto input = exec::decode_run_input(view.input);
@@ -100,8 +113,9 @@ int resume(const ResumeOptions& options) {
   const runtime::ControlRequest request{"resume", to_string(known->id), {}, {}};
   if (const auto answer = runtime::ask_owner(store_path(store_url(options.watch.store)), request))
     return done_or_error(*answer);
-  tell_if_document_changed(known->view,
-                           options.watch);  // before signals are taken: a file that hangs can be interrupted
+  // Before signals are taken: a file that hangs can be interrupted.
+  if (const int refused = refuse_what_cannot_run(known->view); refused != exit_done) return refused;
+  tell_if_document_changed(known->view, options.watch);
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
   if (auto going = (*session)->host().go_on(known->id); !going) return show_error(going.error());
@@ -113,8 +127,9 @@ int retry(const ResumeOptions& options) {
   if (!known) return known.error();
   const auto choice = choice_of(options);
   if (!choice) return choice.error();
-  tell_if_document_changed(known->view,
-                           options.watch);  // before signals are taken: a file that hangs can be interrupted
+  // Before signals are taken: a file that hangs can be interrupted.
+  if (const int refused = refuse_what_cannot_run(known->view); refused != exit_done) return refused;
+  tell_if_document_changed(known->view, options.watch);
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
   runtime::FlowHost& host = (*session)->host();

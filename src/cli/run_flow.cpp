@@ -17,6 +17,7 @@
 #include "exec/secrets/mask.hpp"
 #include "flow/reader.hpp"
 #include "runtime/flow_plan.hpp"
+#include "text/utf8.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -47,6 +48,7 @@ std::expected<flow::Json, int> given_params(const RunFlowOptions& options, const
     const std::size_t equals = setting.find('=');
     if (equals == std::string::npos || equals == 0)
       return std::unexpected{usage_error(fmt::format("--set expects key=value, found {}", setting))};
+    if (!text::is_utf8(setting)) return std::unexpected{usage_error("--set: the value is not UTF-8 text")};
     const std::string key = setting.substr(0, equals);
     auto value = flow::param_from_text(flow, key, setting.substr(equals + 1));
     if (!value) return refused(value.error());
@@ -105,6 +107,8 @@ int run_flow(const RunFlowOptions& options) {
   input.file = file->name;
   input.text = file->text;
   input.directory = folder_of(options.file);
+  if (!text::is_utf8(input.directory))
+    return usage_error("the folder of the document has a name that is not UTF-8 text, and could not be found again");
   input.params = *std::move(params);
   const auto program = exec::load_program(input);  // before signals are taken: a file that hangs can be interrupted
   if (!program) return usage_error(program.error());

@@ -705,6 +705,15 @@ RC_GTEST_PROP(CoreState, arbitrary_bytes_do_no_harm, (const std::string& tail)) 
   read_damaged(std::string{"\x01\x02\x00", 3} + tail, world.driver.core);
 }
 
+TEST(CoreState, a_run_whose_plan_is_not_there_can_be_forgotten) {
+  CoreDriver driver;
+  const std::string bytes = state_of(driver.submit(task(policy::standard)));
+  core::Run& run = driver.core.add(4711);
+  EXPECT_FALSE(decode_state(
+      bytes, [&](std::uint32_t) { return decltype(driver.core.plan(0)){nullptr}; }, run));
+  driver.core.forget(run);
+}
+
 TEST(CoreState, a_newer_version_is_refused) {
   CoreDriver driver;
   std::string bytes = state_of(driver.submit(task(policy::standard)));

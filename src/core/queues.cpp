@@ -52,6 +52,7 @@ void Core::disarm(TimerWheel::Handle& handle) {
 
 void Core::take_timers(Run& run) {
   disarm(run.deadline_timer);
+  if (run.plan == nullptr || run.steps == nullptr) return;  // its state could not be read
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     disarm(run.steps[step].timer);
     run.steps[step].for_each_item([&](std::uint32_t, Item& item) { disarm(item.timer); });

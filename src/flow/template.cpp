@@ -60,7 +60,7 @@ class Renderer {
     }
   }
 
-  // `following` is the literal text behind the value, if that is what comes next.
+  // `following` is the literal text behind the value; $ stands for another value, empty is the end.
   std::expected<void, std::string> add_value(const Json& value, const std::string& source, std::string_view following) {
     if (quoting_ == Quoting::shell) {
       const auto added = shell_.add_words(words_of(value));
@@ -141,7 +141,10 @@ std::expected<std::string, std::string> Template::render(const Scope& scope, Quo
     }
     const auto value = part.expression->evaluate(scope);
     if (!value) return std::unexpected{value.error()};
-    const std::string_view following = index + 1 < parts_.size() ? parts_[index + 1].literal : std::string_view{};
+    const bool is_last = index + 1 == parts_.size();
+    const std::string_view following = is_last                         ? std::string_view{}
+                                       : parts_[index + 1].expression ? std::string_view{"$"}
+                                                                       : parts_[index + 1].literal;
     if (auto added = renderer.add_value(*value, part.expression->text(), following); !added) {
       return std::unexpected{std::move(added.error())};
     }

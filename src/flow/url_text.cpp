@@ -86,12 +86,21 @@ std::expected<void, std::string> UrlText::add_value(std::string_view value, cons
   if (authority_end(text_) != std::string::npos) {
     text_ += percent_encoded(value);
   } else {
-    auto checked = text_.empty() ? check_beginning(value, source, following) : check_in_authority(value, source);
+    auto checked = text_.empty() ? check_beginning(value, source, following)
+                                 : check_in_authority(value, source, following);
     if (!checked) return checked;
     text_ += value;
   }
   values_.push_back({begin, text_.size(), source});
   return {};
+}
+
+// Behind host${path} the URL may end or its path go on; host${x}:80, host${x}@other and host:80${x}/path mean that x is a part of the authority.
+bool UrlText::may_begin_path(std::string_view following) const noexcept {
+  if (following.empty() || following.starts_with('?') || following.starts_with('#')) return true;
+  const std::string_view authority = std::string_view{text_}.substr(authority_begin(text_));
+  const bool has_port = authority.substr(authority.rfind(']') + 1).contains(':');  // npos + 1 is the beginning
+  return following.starts_with('/') && !has_port;
 }
 
 std::expected<void, std::string> UrlText::check_beginning(std::string_view value, const std::string& source,
@@ -110,10 +119,11 @@ std::expected<void, std::string> UrlText::check_beginning(std::string_view value
 }
 
 // What is allowed in a host, a port and a user alike; check() looks at the three of them.
-std::expected<void, std::string> UrlText::check_in_authority(std::string_view value, const std::string& source) const {
+std::expected<void, std::string> UrlText::check_in_authority(std::string_view value, const std::string& source,
+                                                             std::string_view following) const {
   const bool host_is_complete = is_letter_or_digit(text_.back()) || text_.back() == ']';
   const bool is_path = !value.empty() && ends_of_authority.contains(value.front());
-  if (is_path && host_is_complete) return {};
+  if (is_path && host_is_complete && may_begin_path(following)) return {};
   const bool stays = std::ranges::none_of(value, [](char c) {
     return static_cast<unsigned char>(c) <= ' ' || c == 0x7F || std::string_view{"/?#@\\"}.contains(c);
   });
@@ -156,11 +166,9 @@ std::expected<void, std::string> UrlText::check_place_in_authority(const Span& v
   const std::size_t user_end = authority.rfind('@');
   const bool is_in_user = user_end != std::string_view::npos && before.size() < user_end;
   if (is_in_user) {
-    const std::string_view user = authority.substr(0, user_end);
-    const bool parts_it_again =
-        brought.contains(':') && std::ranges::count(user, ':') > std::ranges::count(brought, ':');
-    return parts_it_again
-               ? refused(value.source, "stands before the @ of the URL and brings a second colon: write it as %3A")
+    const bool is_all_of_it = before.empty() && brought.size() == user_end;
+    return brought.contains(':') && !is_all_of_it
+               ? refused(value.source, "stands before the @ of the URL and brings a colon of its own: write it as %3A")
                : std::expected<void, std::string>{};
   }
   if (brought.contains('%'))

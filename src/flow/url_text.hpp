@@ -34,7 +34,9 @@ class UrlText {
 
   std::expected<void, std::string> check_beginning(std::string_view value, const std::string& source,
                                                    std::string_view following) const;
-  std::expected<void, std::string> check_in_authority(std::string_view value, const std::string& source) const;
+  std::expected<void, std::string> check_in_authority(std::string_view value, const std::string& source,
+                                                      std::string_view following) const;
+  bool may_begin_path(std::string_view following) const noexcept;
   std::expected<void, std::string> check_place_in_authority(const Span& value) const;
   const Span* value_within(std::size_t begin, std::size_t end) const noexcept;
 

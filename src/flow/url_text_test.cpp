@@ -76,6 +76,18 @@ TEST(FlowUrl, TheHostIsWhatTheDocumentSays) {
   EXPECT_TRUE(is_refused("http://${v}:secret@host/x", "a:b"));
 }
 
+TEST(FlowUrl, APathInThePlaceOfUserHostOrPortIsRefused) {
+  for (const char* value : {"/?", "#x", "?a=", "/admin"}) {
+    EXPECT_TRUE(is_refused("http://localhost${v}@127.0.0.1:80/x", value)) << value;
+    EXPECT_TRUE(is_refused("http://127.0.0.1${v}:80/x", value)) << value;
+    EXPECT_TRUE(is_refused("http://127.0.0.1:80${v}/x", value)) << value;
+    EXPECT_TRUE(is_refused("http://127.0.0.1${v}${v}@evil.invalid/x", value)) << value;
+  }
+  EXPECT_TRUE(is_refused("http://u${v}@host/x", ":password"));
+  EXPECT_EQ(url("http://${v}@host/x", "u:p"), "http://u:p@host/x");
+  EXPECT_EQ(url("http://host${v}/x", "/v1"), "http://host/v1/x");
+}
+
 TEST(FlowUrl, WhatFitsIntoTheHostStays) {
   EXPECT_EQ(url("http://${v}/x", "127.0.0.1:8080"), "http://127.0.0.1:8080/x");
   EXPECT_EQ(url("http://${v}/x", "[::1]:80"), "http://[::1]:80/x");

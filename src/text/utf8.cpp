@@ -33,6 +33,15 @@ Character first_character(std::string_view text) noexcept {
   return {bytes, code_point};
 }
 
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t bytes = first_character(text).bytes;
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
 bool is_control(std::uint32_t code_point) noexcept {
   const bool c0_or_c1 = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
   const bool line_separator = code_point == 0x2028 || code_point == 0x2029;

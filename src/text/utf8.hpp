@@ -15,6 +15,8 @@ struct Character {
 // The character that begins the text, which must not be empty. Overlong forms and surrogates are not well-formed.
 Character first_character(std::string_view text) noexcept;
 
+bool is_utf8(std::string_view text) noexcept;
+
 // Control characters, those that turn the order of text (bidirectional controls), and the few others that YAML or terminals take for
 // something else than text.
 bool is_control(std::uint32_t code_point) noexcept;

@@ -67,6 +67,28 @@ TEST(TroubleOperate, WhoHasMendedTheDocumentIsToldThatTheRunKeepsItsOwn) {
       << "attempts of before are over: " << mended.err;
 }
 
+// It would fail for good at its next attempt; as it is, whoever has the secret can go on with it.
+TEST(TroubleOperate, WithoutItsSecretARunStaysAsItIs) {
+  FlowFolder folder;
+  folder.set("TOKEN", "hunter2hunter2");
+  const auto running = folder.start({"run", folder.flow(R"(
+secrets: {token: {env: TOKEN}}
+steps:
+  - {id: a, signal: go}
+  - {id: b, needs: a, run: "echo ${secrets.token} | wc -c > length"}
+)")});
+  ASSERT_TRUE(folder.wait_for_event("started", "a") || folder.wait_for_event("submitted"));
+  running->signal(SIGINT);
+  EXPECT_EQ(running->join(), 130);
+  for (const char* command : {"resume", "retry"}) {
+    const Outcome outcome = run_program({"env", "-u", "TOKEN", REPRISE_COMMAND, command, "@last", "--store",
+                                         "sqlite:" + folder.path_of(".reprise/reprise.db")});
+    EXPECT_EQ(outcome.exit_code, 2) << command << outcome.err;
+    EXPECT_NE(outcome.err.find("the environment has no TOKEN"), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(text_of(folder.last("ended"), "status"), "canceled");
+}
+
 TEST(TroubleOperate, WhatNobodyWorksOnIsInterrupted) {
   FlowFolder folder;
   const auto running = folder.start({"run", folder.flow(waits_for_go)});

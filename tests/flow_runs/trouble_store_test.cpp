@@ -1,5 +1,6 @@
 // The store under attack: taken away while a run works with it, opened a second time by another name, out of space, and looked at for long.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -91,6 +92,29 @@ INSTANTIATE_TEST_SUITE_P(
                       OtherName{"HardLink", "ln .reprise/reprise.db hard.db", "sqlite:hard.db"},
                       OtherName{"LockRemoved", "rm .reprise/reprise.db-owner", "sqlite:.reprise/reprise.db"}),
     [](const auto& tested) { return tested.param.name; });
+
+TEST(TroubleStore, ALinkToAFileThatIsNotThereYetIsFollowed) {
+  FlowFolder folder;
+  std::filesystem::create_directory(folder.path_of("real"));
+  std::filesystem::create_symlink("real/s.db", folder.path_of("s.db"));
+  const std::vector<std::string> command{"exec", "--id", "k", "--store", "sqlite:s.db", "--", "sh", "-c",
+                                         "head -c 200000 /dev/zero"};
+  EXPECT_EQ(folder.reprise(command).out.size(), 200'000U);
+  EXPECT_EQ(folder.reprise(command).out.size(), 200'000U) << "found again, in the folder of the file itself";
+  EXPECT_TRUE(folder.exists("real/logs"));
+  EXPECT_FALSE(folder.exists("logs"));
+}
+
+TEST(TroubleStore, APipeIsNotLookedAt) {
+  FlowFolder folder;
+  ASSERT_EQ(mkfifo(folder.path_of("pipe").c_str(), 0600), 0);
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"runs"}, {"show", "@last"}, {"doctor"}, {"cancel", "@last"}}) {
+    std::vector<std::string> words = command;
+    words.insert(words.end(), {"--store", "sqlite:pipe"});
+    EXPECT_NE(folder.reprise(words).exit_code, 0) << command.front();
+  }
+}
 
 TEST(TroubleStore, TheOwnerIsAskedThroughALink) {
   FlowFolder folder;

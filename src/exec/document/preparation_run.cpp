@@ -6,6 +6,7 @@
 
 #include "exec/log_path.hpp"
 #include "text/place.hpp"
+#include "text/utf8.hpp"
 
 namespace reprise::exec {
 
@@ -113,6 +114,10 @@ void PreparationRun::items_in_text(std::string_view text, std::string_view where
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
+    if (!text::is_utf8(line)) {  // as text it would name another file, say
+      return fail("for_each: line " + std::to_string(items.size() + 1) + " of " + std::string{where} +
+                  " is not UTF-8 text");
+    }
     if (!looks_like_json) {
       items.push_back(flow::to_text(Json(line)));
     } else if (auto value = flow::parse_json(line)) {

@@ -49,7 +49,7 @@ class Loaded {
     const char* const named = std::getenv("REPRISE_LIBCURL");
     const std::array<const char*, 2> usual{"libcurl.so.4", "libcurl-gnutls.so.4"};
     void* library = nullptr;
-    if (named != nullptr) {
+    if (named != nullptr && *named != '\0') {
       library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
     } else {
       for (std::size_t at = 0; at < usual.size() && library == nullptr; ++at)

@@ -26,7 +26,9 @@ std::expected<std::optional<KeptFile>, std::string> WholeOutput::finish(std::str
     return std::nullopt;
   }
   move_to_file();  // what is recorded has secrets masked: it is not what the caller must get
-  return file_.finish();
+  auto finished = file_.finish();
+  if (!finished) file_.remove();  // on a full disk its part would be what the next attempt lacks
+  return finished;
 }
 
 }  // namespace reprise::exec

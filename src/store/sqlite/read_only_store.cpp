@@ -93,6 +93,8 @@ Result<void> check_file(const std::string& path) {
   if (error) return std::unexpected{sqlite::error_from_errno(error.value(), path, "look at")};
   if (status.type() == std::filesystem::file_type::directory)
     return refused(ErrorCode::invalid, path, "it is a folder. Name the file of the store.");
+  if (status.type() != std::filesystem::file_type::regular)  // opening a pipe would wait for somebody who writes to it
+    return refused(ErrorCode::store_unavailable, path, "it is not a file. Name the file of the store.");
   return {};
 }
 
