@@ -16,6 +16,7 @@
 
 #include "exec/list.hpp"
 #include "exec/seat.hpp"
+#include "support/sanitizers.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -235,7 +236,7 @@ TEST_F(ExecFunctionPool, whatever_is_thrown_is_a_failure) {
   EXPECT_EQ(thrown_by([](Work&) -> Result { throw std::out_of_range{"far"}; }).type, "IndexError");
   EXPECT_EQ(thrown_by([](Work&) -> Result { throw 42; }).type, "Exception");
   EXPECT_EQ(thrown_by([](Work&) -> Result { throw Failure{.type = "Mine"}; }).type, "Mine");
-#ifndef __SANITIZE_ADDRESS__  // which sees that the runtime forgets to free it
+#ifndef REPRISE_ADDRESS_SANITIZER  // which sees that the runtime forgets to free it
   EXPECT_EQ(thrown_by([](Work&) -> Result { throw Bomb{}; }).type, "Exception");
 #endif
   EXPECT_EQ(thrown_by({}).type, "RuntimeError") << "a handler that is none";

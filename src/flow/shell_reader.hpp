@@ -4,6 +4,7 @@
 // on no value can be written safely. Bounds: 64 open brackets and quotes. Thread safety: one reader belongs to one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -65,7 +66,8 @@ class ShellReader {
   void end_command_line();
   void open_document();
   void end_document_line();
-  void skip(std::size_t bytes) noexcept { rest_.remove_prefix(bytes); }
+  // Also when there is nothing left, because the reader has lost its way meanwhile.
+  void skip(std::size_t bytes) noexcept { rest_.remove_prefix(std::min(bytes, rest_.size())); }
   void skip_escape();
   void push(Place place, std::size_t sign_bytes);
   void pop() { frames_.pop_back(); }

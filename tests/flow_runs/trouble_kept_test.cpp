@@ -110,7 +110,7 @@ class TroubleKeptInput : public ::testing::Test {
   void SetUp() override {
     folder.write("data", std::string(200'000, 'd'));
     const Outcome killed = folder.shell(command + R"( & pid=$!
-until [ -e ran ]; do sleep 0.02; done; kill -9 $pid; wait $pid)");
+until [ -s ran ]; do sleep 0.02; done; kill -9 $pid; wait $pid)");
     ASSERT_EQ(killed.exit_code, 137) << killed.err;
     EXPECT_EQ(leftovers_in(folder.path()), "");
     folder.write("open", "");

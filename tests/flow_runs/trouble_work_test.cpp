@@ -10,11 +10,12 @@
 #include "flow_runs/processes.hpp"
 #include "support/loopback.hpp"
 #include "support/scripted_server.hpp"
+#include "support/sanitizers.hpp"
 
 namespace reprise::testing_support {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(REPRISE_ADDRESS_SANITIZER) || defined(REPRISE_THREAD_SANITIZER)
 constexpr std::uint64_t memory_max_mib = 2000;  // sanitizers keep what was freed, and more
 #else
 constexpr std::uint64_t memory_max_mib = 200;

@@ -14,7 +14,8 @@ namespace reprise::exec {
 // What the threads share. They hold on to it, so that one that comes back late finds its place still there.
 class FileReader::Threads : public std::enable_shared_from_this<Threads> {
  public:
-  Threads(FileReader& reader, FileReaderSettings settings) : reader_{&reader}, settings_{std::move(settings)} {}
+  Threads(FileReader& reader, FileReaderSettings settings)
+      : reader_{&reader}, living_{&reader}, settings_{std::move(settings)} {}
 
   void add(const Key& key) {
     const std::lock_guard lock{mutex_};
@@ -28,11 +29,23 @@ class FileReader::Threads : public std::enable_shared_from_this<Threads> {
     }
   }
 
+  // Returns when the reader is not in use any more.
   void leave() {
+    {
+      const std::lock_guard life{life_};
+      living_ = nullptr;
+    }
     const std::lock_guard lock{mutex_};
     reader_ = nullptr;
     queue_.clear();
     wake_.notify_all();
+  }
+
+  // For what was left with the conductor, which may outlive the reader.
+  template <class Use>
+  void with_reader(const Use& use) {
+    const std::lock_guard life{life_};
+    if (living_ != nullptr) use(*living_);
   }
 
  private:
@@ -49,7 +62,9 @@ class FileReader::Threads : public std::enable_shared_from_this<Threads> {
       FileContent content = settings_.read(key.first, key.second);
       lock.lock();
       if (reader_ == nullptr) return;
-      reader_->conductor_.post([reader = reader_, key, content = std::move(content)] { reader->ended(key, content); });
+      reader_->conductor_.post([self = shared_from_this(), key, content = std::move(content)] {
+        self->with_reader([&](FileReader& reader) { reader.ended(key, content); });
+      });
     }
   }
 
@@ -59,6 +74,8 @@ class FileReader::Threads : public std::enable_shared_from_this<Threads> {
   std::size_t count_ = 0;
   std::size_t idle_ = 0;
   FileReader* reader_;  // nullptr: it is gone
+  std::recursive_mutex life_;  // an answer may ask for the next file; taken before mutex_
+  FileReader* living_;         // guarded by life_; the same
   const FileReaderSettings settings_;
 };
 
@@ -112,7 +129,9 @@ void FileReader::answer(Request& request, FileContent content) {
 void FileReader::wait_until(Env::TimePoint due) {
   if (next_look_ && *next_look_ <= due) return;
   next_look_ = due;
-  conductor_.post_at(due, [this] { give_up_late_ones(); });
+  conductor_.post_at(due, [threads = threads_] {
+    threads->with_reader([](FileReader& reader) { reader.give_up_late_ones(); });
+  });
 }
 
 void FileReader::give_up_late_ones() {
