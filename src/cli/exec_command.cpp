@@ -130,10 +130,11 @@ int refuse_other_bytes(const std::vector<std::string>& command) {
   const bool is_text = text::is_utf8(fs::current_path(problem).string());
   const auto other = std::ranges::find_if_not(command, [](const std::string& word) { return text::is_utf8(word); });
   if (is_text && other == command.end()) return exit_done;
-  print_error(fmt::format("reprise exec: {} is not UTF-8 text, and would not be kept as it is; give it in a script or "
-                          "on standard input\n",
-                          is_text ? fmt::format("word {} of the command", other - command.begin() + 1)
-                                  : std::string{"the name of the current folder"}));
+  print_error(
+      fmt::format("reprise exec: {} is not UTF-8 text, and would not be kept as it is; give it in a script or "
+                  "on standard input\n",
+                  is_text ? fmt::format("word {} of the command", other - command.begin() + 1)
+                          : std::string{"the name of the current folder"}));
   return exit_exec_usage;
 }
 

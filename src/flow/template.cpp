@@ -142,9 +142,9 @@ std::expected<std::string, std::string> Template::render(const Scope& scope, Quo
     const auto value = part.expression->evaluate(scope);
     if (!value) return std::unexpected{value.error()};
     const bool is_last = index + 1 == parts_.size();
-    const std::string_view following = is_last                         ? std::string_view{}
+    const std::string_view following = is_last                        ? std::string_view{}
                                        : parts_[index + 1].expression ? std::string_view{"$"}
-                                                                       : parts_[index + 1].literal;
+                                                                      : parts_[index + 1].literal;
     if (auto added = renderer.add_value(*value, part.expression->text(), following); !added) {
       return std::unexpected{std::move(added.error())};
     }

@@ -86,8 +86,8 @@ std::expected<void, std::string> UrlText::add_value(std::string_view value, cons
   if (authority_end(text_) != std::string::npos) {
     text_ += percent_encoded(value);
   } else {
-    auto checked = text_.empty() ? check_beginning(value, source, following)
-                                 : check_in_authority(value, source, following);
+    auto checked =
+        text_.empty() ? check_beginning(value, source, following) : check_in_authority(value, source, following);
     if (!checked) return checked;
     text_ += value;
   }

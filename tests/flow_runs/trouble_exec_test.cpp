@@ -18,17 +18,22 @@ TEST(TroubleExec, BytesThatAreNoTextAreRefused) {
   EXPECT_EQ(outcome.exit_code, 125);
   EXPECT_NE(outcome.err.find("word 2 of the command is not UTF-8"), std::string::npos) << outcome.err;
   EXPECT_TRUE(folder.exists("caf\xEF\xBF\xBD"));
-  EXPECT_EQ(folder.reprise({"run", folder.flow("params: {v: {default: x}}\nsteps: [{id: a, run: \"true\"}]"), "--set",
-                            "v=caf\xE9"})
+  EXPECT_EQ(folder
+                .reprise({"run", folder.flow("params: {v: {default: x}}\nsteps: [{id: a, run: \"true\"}]"), "--set",
+                          "v=caf\xE9"})
                 .exit_code,
             2);
-  EXPECT_EQ(folder.run("steps:\n  - {id: a, for_each: {command: \"printf 'caf\\\\351\\\\n'\"}, run: \"touch ${item}\"}\n").exit_code,
-            1);
+  EXPECT_EQ(
+      folder.run("steps:\n  - {id: a, for_each: {command: \"printf 'caf\\\\351\\\\n'\"}, run: \"touch ${item}\"}\n")
+          .exit_code,
+      1);
 }
 
 TEST(TroubleExec, ItsOwnTroubleIs125) {
   FlowFolder folder;
-  EXPECT_EQ(run_program({"sh", "-c", "cd " + folder.path() + " && exec " REPRISE_COMMAND " exec -- echo hi >/dev/full"}).exit_code, 125);
+  EXPECT_EQ(run_program({"sh", "-c", "cd " + folder.path() + " && exec " REPRISE_COMMAND " exec -- echo hi >/dev/full"})
+                .exit_code,
+            125);
   EXPECT_EQ(folder.reprise({"exec", "--id", std::string(600, 'k'), "--", "true"}).exit_code, 125);
   const Outcome outcome = folder.reprise({"exec", "--stdin", "x", "--", "true"});
   EXPECT_EQ(outcome.exit_code, 125);

@@ -1,7 +1,7 @@
 // The store under attack: taken away while a run works with it, opened a second time by another name, out of space, and looked at for long.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -97,8 +97,8 @@ TEST(TroubleStore, ALinkToAFileThatIsNotThereYetIsFollowed) {
   FlowFolder folder;
   std::filesystem::create_directory(folder.path_of("real"));
   std::filesystem::create_symlink("real/s.db", folder.path_of("s.db"));
-  const std::vector<std::string> command{"exec", "--id", "k", "--store", "sqlite:s.db", "--", "sh", "-c",
-                                         "head -c 200000 /dev/zero"};
+  const std::vector<std::string> command{
+      "exec", "--id", "k", "--store", "sqlite:s.db", "--", "sh", "-c", "head -c 200000 /dev/zero"};
   EXPECT_EQ(folder.reprise(command).out.size(), 200'000U);
   EXPECT_EQ(folder.reprise(command).out.size(), 200'000U) << "found again, in the folder of the file itself";
   EXPECT_TRUE(folder.exists("real/logs"));

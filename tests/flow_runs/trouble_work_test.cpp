@@ -9,8 +9,8 @@
 #include "flow_runs/flow_run.hpp"
 #include "flow_runs/processes.hpp"
 #include "support/loopback.hpp"
-#include "support/scripted_server.hpp"
 #include "support/sanitizers.hpp"
+#include "support/scripted_server.hpp"
 
 namespace reprise::testing_support {
 namespace {

@@ -73,7 +73,7 @@ class FileReader::Threads : public std::enable_shared_from_this<Threads> {
   std::deque<Key> queue_;
   std::size_t count_ = 0;
   std::size_t idle_ = 0;
-  FileReader* reader_;  // nullptr: it is gone
+  FileReader* reader_;         // nullptr: it is gone
   std::recursive_mutex life_;  // an answer may ask for the next file; taken before mutex_
   FileReader* living_;         // guarded by life_; the same
   const FileReaderSettings settings_;
@@ -129,9 +129,8 @@ void FileReader::answer(Request& request, FileContent content) {
 void FileReader::wait_until(Env::TimePoint due) {
   if (next_look_ && *next_look_ <= due) return;
   next_look_ = due;
-  conductor_.post_at(due, [threads = threads_] {
-    threads->with_reader([](FileReader& reader) { reader.give_up_late_ones(); });
-  });
+  conductor_.post_at(
+      due, [threads = threads_] { threads->with_reader([](FileReader& reader) { reader.give_up_late_ones(); }); });
 }
 
 void FileReader::give_up_late_ones() {
