@@ -11,6 +11,7 @@
 #include <fstream>
 #include <future>
 #include <latch>
+#include <memory>
 #include <vector>
 
 #include "support/run_program.hpp"
@@ -26,8 +27,8 @@ class DeadMount {
   ~DeadMount() { revive(); }
 
   ReadFile reading() {
-    return [this, revived = revived_](const std::string& path, std::size_t) -> FileContent {
-      ++reads_;
+    return [reads = reads_, revived = revived_](const std::string& path, std::size_t) -> FileContent {
+      ++*reads;
       if (path.starts_with("/dead")) revived.wait();
       return "content of " + path;
     };
@@ -35,13 +36,13 @@ class DeadMount {
   void revive() {
     if (!std::exchange(is_revived_, true)) promise_.set_value();
   }
-  int reads() const { return reads_.load(); }
+  int reads() const { return reads_->load(); }
 
  private:
   std::promise<void> promise_;
   std::shared_future<void> revived_ = promise_.get_future().share();
   bool is_revived_ = false;
-  std::atomic<int> reads_ = 0;
+  std::shared_ptr<std::atomic<int>> reads_ = std::make_shared<std::atomic<int>>(0);  // threads of readers outlive this
 };
 
 // What a read brought, or its message; asked for on the conductor's thread as everything there.

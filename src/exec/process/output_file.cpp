@@ -58,8 +58,8 @@ void OutputFile::write(std::string_view piece) {
 }
 
 void OutputFile::remove() {
-  const Place place = place_of(private_folder_, path_);
-  static_cast<void>(base::remove_below(place.folder, place.name));
+  const std::string_view name = base::name_below(private_folder_, path_);
+  if (!name.empty()) static_cast<void>(base::remove_below(private_folder_, name));
 }
 
 bool OutputFile::sync() {

@@ -27,7 +27,7 @@ class OutputFile {
   bool open();                         // with its parent folders; the first write() does it too
   void write(std::string_view piece);  // nothing, when there is no path or there was a problem
   bool sync();                         // what was written survives a power cut
-  void remove();                       // what stands there from before
+  void remove();                       // only below the private folder: what stands elsewhere is the user's
   int error() const noexcept { return error_.value(); }
   const std::string& path() const noexcept { return path_; }
   const std::string& problem() const noexcept { return problem_; }
