@@ -5,6 +5,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <mutex>
+#include <semaphore>
 #include <thread>
 
 #include "base/sha256.hpp"
@@ -40,28 +41,34 @@ std::unexpected<Error> stopped() { return std::unexpected{Error{ErrorCode::stopp
 template <class Base>
 class Awaited final : public Base {
  public:
+  Awaited() = default;
+  explicit Awaited(bool has_limit) : has_limit_{has_limit} {}
+
   void done(std::expected<void, Error> answer) override {
-    const std::lock_guard lock{mutex_};  // also while it notifies: whoever waits may let go of this at once
     answer_ = std::move(answer);
+    if (!has_limit_) return answered_.release();
+    const std::lock_guard lock{mutex_};
     is_answered_ = true;
-    answered_.notify_all();
+    in_time_.notify_all();
   }
   std::expected<void, Error> wait() {
-    std::unique_lock lock{mutex_};
-    answered_.wait(lock, [this] { return is_answered_; });
+    answered_.acquire();
     return std::move(answer_);
   }
-  // False: the time is over, and the answer goes nowhere.
+  // Only if it was made with a limit. False: the time is over, and the answer goes nowhere.
   bool wait_until(Env::TimePoint until) {
     std::unique_lock lock{mutex_};
-    return answered_.wait_until(lock, until, [this] { return is_answered_; });
+    return in_time_.wait_until(lock, until, [this] { return is_answered_; });
   }
   std::expected<void, Error> take() { return std::move(answer_); }
 
  private:
-  // Not a semaphore: with a limit of time those of libstdc++ 12 sleep and look, up to 64 ms too long.
+  // A semaphore spins a little before it sleeps, which most answers are quick enough for. With a limit of time those of libstdc++ 12 sleep and
+  // look, up to 64 ms too long; so that is waited for in another way.
+  const bool has_limit_ = false;
+  std::binary_semaphore answered_{0};
   std::mutex mutex_;
-  std::condition_variable answered_;
+  std::condition_variable in_time_;
   bool is_answered_ = false;
   std::expected<void, Error> answer_;
 };
@@ -171,7 +178,8 @@ struct Engine::State final : exec::Sink {
   std::expected<event::History, Error> read_past(const RunId& run, const std::function<void(Event&&)>& visit);
   std::expected<RunId, Error> submit_one(runtime::NewRun run);
   std::expected<runtime::NewRun, Error> new_run(Task& task, std::expected<const runtime::BookedPlan*, Error> plan);
-  std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question);
+  std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question,
+                                                                        bool has_limit = false);
   std::expected<RunOutcome, Error> outcome_in(Awaited<runtime::AskReply>& reply);
   std::expected<void, Error> operate(runtime::Operation operation, const RunId& run, std::string_view text = {},
                                      std::string payload = {}, const runtime::WorkChoice& choice = {});
@@ -319,8 +327,9 @@ std::expected<std::vector<RunId>, Error> Engine::submit_all(std::vector<Task> ta
 // ---- asking ----------------------------------------
 
 std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> Engine::State::ask(const RunId& run,
-                                                                                     runtime::Question question) {
-  auto reply = std::make_shared<Awaited<runtime::AskReply>>();
+                                                                                     runtime::Question question,
+                                                                                     bool has_limit) {
+  auto reply = std::make_shared<Awaited<runtime::AskReply>>(has_limit);
   if (!driver.push_when_room(runtime::Ask{question, run, reply})) return stopped();
   if (question == runtime::Question::ended) return reply;
   if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
@@ -337,7 +346,7 @@ std::expected<RunOutcome, Error> Engine::State::outcome_in(Awaited<runtime::AskR
 }
 
 std::expected<RunOutcome, Error> Engine::wait(const RunId& run, std::optional<Duration> patience) {
-  const auto reply = state_->ask(run, runtime::Question::ended);
+  const auto reply = state_->ask(run, runtime::Question::ended, patience.has_value());
   if (!reply) return std::unexpected{reply.error()};
   std::expected<void, Error> answer;
   if (!patience) {
