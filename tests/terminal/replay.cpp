@@ -112,7 +112,7 @@ class Player {
     const Size size = parse_size(text).value_or(recording_.size);
     between();
     screen().resize(size.width, size.height);
-    resized_frames_ = 2;
+    resized_frames_ = frames_after_resize;
     ++extra_frames_;
   }
 
@@ -172,7 +172,9 @@ class Player {
       complain("it erases what it then writes again: " + same);
     }
     // What was drawn for the size before may still come after a change, once; what follows is drawn anew.
-    if (resized_frames_ == 0 && fills_last_column()) complain("the display reaches into the last column");
+    const bool is_too_wide = fills_last_column();
+    if (resized_frames_ == 0 && is_too_wide) complain("the display reaches into the last column");
+    result_.crossed_a_resize = result_.crossed_a_resize || (resized_frames_ == frames_after_resize && is_too_wide);
     resized_frames_ -= resized_frames_ > 0 ? 1 : 0;
     if (static_cast<double>(result_.frames.size()) >
         seconds_ * look_.frames_per_second + static_cast<double>(extra_frames_)) {
@@ -236,6 +238,7 @@ class Player {
   Replay result_;
   std::string collected_;
   bool in_frame_ = false;
+  static constexpr int frames_after_resize = 2;
   int resized_frames_ = 0;        // how many of the next ones may be of the size before, or drawn anew
   std::size_t extra_frames_ = 2;  // the first and the last one
   double seconds_ = 0;

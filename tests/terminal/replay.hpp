@@ -38,6 +38,9 @@ struct Replay {
   testing_support::Screen screen;  // at the end
   std::vector<std::string> complaints = {};
   std::vector<Moment> frames = {};
+  // A frame was drawn for the size before and written after the change: nobody can write and ask for the size in one go,
+  // so it goes up too few rows and leaves something.
+  bool crossed_a_resize = false;
 };
 
 Replay replay(const Recording& recording, const Look& look);

@@ -89,9 +89,12 @@ TEST(Replay, AShrunkenTerminalWrapsWhatWasDrawn) {
   recording.happenings.push_back({1.0, Kind::resize, "10x6"});
   recording.happenings.push_back({2.0, Kind::output, frame("\x1b[2A== flow 2\x1b[K\r\n  item\x1b[K\r\n\x1b[J")});
   EXPECT_EQ(in_words(replay(recording, look).complaints), "");
+  EXPECT_FALSE(replay(recording, look).crossed_a_resize);
   recording.happenings.back().data =
       frame("\x1b[1A== flow 2\x1b[K\r\n  item\x1b[K\r\n\x1b[J");  // as if nothing had wrapped
   EXPECT_NE(in_words(replay(recording, look).complaints), "");
+  recording.happenings.back().data = frame("\x1b[1A== flow 2 of many\x1b[K\r\n  item\x1b[K\r\n\x1b[J");
+  EXPECT_TRUE(replay(recording, look).crossed_a_resize) << "it was drawn for the window as it had been";
 }
 
 TEST(Recording, IsReadAsItWasWritten) {

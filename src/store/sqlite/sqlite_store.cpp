@@ -96,8 +96,7 @@ class SqliteStore final : public Store {
     if (state_ == State::gone) return sqlite::gone(settings_.path);
     return {ErrorCode::store_unavailable, "Cannot use " + settings_.path + ": it failed before. Open it again."};
   }
-  // The path still leads to the file and the log that are written. Asked after each commit: two calls of stat(), about a microsecond
-  // each beside the commit's sync.
+  // The path still leads to the file and the log that are written. Asked after each commit: less than a microsecond beside its sync.
   bool is_in_its_place() const { return lock_.is_at_its_path() && (!log_ || sqlite::file_id_at(log_path_) == log_); }
   // For good: what the lock is on is not what a reader, or the next owner, would find.
   std::unexpected<Error> give_up() {
