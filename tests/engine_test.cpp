@@ -61,6 +61,18 @@ class EngineApi : public ::testing::TestWithParam<bool> {
   EngineSettings settings() const { return {.store = is_durable() ? "sqlite:" + path() : "memory:", .threads = 4}; }
   Engine make(EngineSettings with) { return Engine{std::move(with)}; }
   Engine make() { return make(settings()); }
+  int number_from(const char* query) const {
+    sqlite3* database = nullptr;
+    EXPECT_EQ(sqlite3_open_v2(path().c_str(), &database, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+    int number = -1;
+    const auto read = [](void* out, int, char** values, char**) {
+      *static_cast<int*>(out) = std::atoi(values[0]);
+      return 0;
+    };
+    sqlite3_exec(database, query, read, &number, nullptr);
+    sqlite3_close(database);
+    return number;
+  }
 
  private:
   testing_support::TemporaryDirectory folder_;
@@ -447,15 +459,7 @@ TEST_P(EngineApi, large_payloads_arrive_whole) {
   EXPECT_EQ(events[0].output.size(), 4096U);
   ASSERT_TRUE(engine.stop());
   if (!is_durable()) return;
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open_v2(path().c_str(), &database, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
-  int payloads = 0;
-  const auto read = [](void* out, int, char** values, char**) {
-    return *static_cast<int*>(out) = std::atoi(values[0]), 0;
-  };
-  sqlite3_exec(database, "SELECT count(*) FROM payloads", read, &payloads, nullptr);
-  sqlite3_close(database);
-  EXPECT_EQ(payloads, 4);  // `large` once, the list, and its two large elements
+  EXPECT_EQ(number_from("SELECT count(*) FROM payloads"), 4);  // `large` once, the list, and its two large elements
 }
 
 // ---- operating ----------------------------------------
@@ -834,6 +838,18 @@ TEST_P(EngineRestart, flows_and_their_signals_go_on) {
   EXPECT_EQ(calls, 1);  // a is not run again, and the paused one is not started
   ASSERT_TRUE(engine.resume(paused));
   EXPECT_EQ(outcome(engine, paused).output, "p");
+}
+
+// Or each start would read what all starts before have written.
+TEST_P(EngineRestart, many_short_lives_leave_a_short_journal) {
+  for (int life = 0; life < 20; ++life) {
+    Engine engine = make();
+    ASSERT_TRUE(engine.handle("nothing", [] {}));
+    const auto run = engine.submit({.handler = "nothing"});
+    ASSERT_TRUE(run && engine.wait(*run));
+  }
+  EXPECT_EQ(number_from("SELECT count(*) FROM runs"), 20);
+  EXPECT_LT(number_from("SELECT count(*) FROM frames"), 10);
 }
 
 TEST_P(EngineRestart, a_second_engine_is_refused) {

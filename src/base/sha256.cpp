@@ -1,25 +1,22 @@
+// OpenSSL would rather be asked through EVP, which brings all of its ciphers along and makes every program that links its archive start later.
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/sha256.hpp"
 
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 
 #include <array>
-#include <new>
 
 namespace reprise::base {
 
-void Sha256::Release::operator()(evp_md_ctx_st* context) const noexcept { EVP_MD_CTX_free(context); }
+Sha256::Sha256() : state_{std::make_unique<SHA256state_st>()} { SHA256_Init(state_.get()); }
+Sha256::~Sha256() = default;
 
-Sha256::Sha256() : context_{EVP_MD_CTX_new()} {
-  if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) throw std::bad_alloc{};
-}
-
-void Sha256::add(std::string_view piece) { EVP_DigestUpdate(context_.get(), piece.data(), piece.size()); }
+void Sha256::add(std::string_view piece) { SHA256_Update(state_.get(), piece.data(), piece.size()); }
 
 std::string Sha256::take() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
-  return {reinterpret_cast<const char*>(digest.data()), size};
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256_Final(digest.data(), state_.get());
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
 std::string sha256(std::string_view bytes) {

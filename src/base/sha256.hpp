@@ -7,22 +7,20 @@
 #include <string>
 #include <string_view>
 
-struct evp_md_ctx_st;
+struct SHA256state_st;
 
 namespace reprise::base {
 
 // Of bytes that come in pieces.
 class Sha256 {
  public:
-  Sha256();  // throws std::bad_alloc
+  Sha256();
+  ~Sha256();
   void add(std::string_view piece);
   std::string take();  // 32 bytes; nothing can be added any more
 
  private:
-  struct Release {
-    void operator()(evp_md_ctx_st* context) const noexcept;
-  };
-  std::unique_ptr<evp_md_ctx_st, Release> context_;
+  std::unique_ptr<SHA256state_st> state_;
 };
 
 std::string sha256(std::string_view bytes);       // 32 bytes

@@ -4,15 +4,17 @@
 #include <reprise/random.hpp>
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdio>
 #include <mutex>
 #include <new>
-#include <random>
+#include <system_error>
 #include <thread>
 
 namespace reprise {
@@ -21,9 +23,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::uint64_t draw_from_device() {
-  std::random_device device;
-  const std::uint64_t high = device();
-  return (high << 32U) | device();
+  std::uint64_t drawn = 0;
+  if (::getentropy(&drawn, sizeof drawn) != 0) throw std::system_error{errno, std::generic_category(), "no randomness"};
+  return drawn;
 }
 
 // A child process would go on drawing what its parent draws; this tells its generators to start anew.

@@ -132,7 +132,6 @@ class FunctionPool::State : public std::enable_shared_from_this<State> {
     settings_.threads = std::max(settings_.threads, 1U);
     usable_.store(settings_.threads);
     idle_.store(settings_.threads);
-    watchdog_ = std::thread{[this] { watch(); }};
   }
 
   std::uint32_t add_handler(std::string name, Handler handler);
@@ -142,6 +141,7 @@ class FunctionPool::State : public std::enable_shared_from_this<State> {
   Stopped stop(Duration patience);
 
  private:
+  void start_watchdog();
   // ---- Load ----
   void charge_all(Batch& batch);
   void make_room(std::uint32_t charge);  // before the answer: whoever hears it may ask for capacity() at once
@@ -226,7 +226,14 @@ std::shared_ptr<const HandlerTable> FunctionPool::State::handlers() {
   return handlers_;
 }
 
+// With the first handler: an engine without functions needs none.
+void FunctionPool::State::start_watchdog() {
+  const std::lock_guard lock{mutex_};
+  if (!quit_ && !watchdog_.joinable()) watchdog_ = std::thread{[this] { watch(); }};
+}
+
 std::uint32_t FunctionPool::State::add_handler(std::string name, Handler handler) {
+  start_watchdog();
   const std::lock_guard lock{handlers_mutex_};
   auto table = std::make_shared<HandlerTable>(*handlers_);
   const auto known = std::ranges::find(*table, name, &NamedHandler::name);
@@ -639,13 +646,15 @@ std::vector<AttemptId> FunctionPool::State::take_back_waiting() {
 
 void FunctionPool::State::join_threads() {
   std::vector<std::shared_ptr<Seat>> seats;
+  std::thread watchdog;
   {
     const std::lock_guard lock{mutex_};
     quit_ = true;
     seats.swap(seats_);
+    watchdog.swap(watchdog_);
   }
   alarm_.ring();
-  watchdog_.join();
+  if (watchdog.joinable()) watchdog.join();
   for (const std::shared_ptr<Seat>& seat : seats) seat->thread.join();
 }
 

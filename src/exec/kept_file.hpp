@@ -45,7 +45,7 @@ class KeptFileWriter {
 
  private:
   OutputFile file_;
-  std::optional<base::Sha256> hash_;  // made with the first byte: OpenSSL takes a moment to start
+  std::optional<base::Sha256> hash_;  // made with the first byte
   std::uint64_t bytes_ = 0;
 };
 

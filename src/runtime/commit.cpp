@@ -223,7 +223,9 @@ void Loop::shorten_journal(Batch& batch) {
     }
     journal_order_.pop_front();
   }
-  if (journal_bytes_ <= settings_.journal_max) return;
+  // What an earlier process left goes with the first commit: many short ones would never come to a long journal, and each would read it all.
+  const bool is_inherited = std::exchange(journal_is_inherited_, false);
+  if (journal_bytes_ <= settings_.journal_max && !is_inherited) return;
   const std::uint64_t needed = journal_order_.empty() ? batch.commit.id : journal_order_.front().second;
   if (needed <= 1) return;
   while (!journal_.empty() && journal_.front().commit < needed) {

@@ -234,6 +234,7 @@ class Loop {
   };
   std::deque<FrameSize> journal_;
   std::size_t journal_bytes_ = 0;
+  bool journal_is_inherited_ = false;  // from an earlier process, and nothing of it was cut yet
   std::deque<std::pair<std::uint64_t, std::uint64_t>> journal_order_;  // (run, its oldest commit), oldest first
 
   bool loading_ = true;

@@ -124,6 +124,7 @@ store::Result<void> Loop::replay_journal(Time now) {
     return true;
   });
   if (!sizes) return sizes;
+  journal_is_inherited_ = !journal_.empty();
   for (const std::uint64_t number : order) {
     core::Run& run = *core_.find(number);
     core_.adopt(run, now);

@@ -64,16 +64,16 @@ class Reader::Snapshot {
 Result<std::unique_ptr<Reader>> Reader::open(const std::string& path, const std::string& vfs) {
   auto connection = Connection::open(path, Access::read, vfs);
   if (!connection) return std::unexpected{connection.error()};
-  auto reader = std::make_unique<Reader>();
-  reader->connection_ = std::move(*connection);
-  sqlite3_db_config(reader->connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  sqlite3_db_config(connection->get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   const std::string settings = std::string{"PRAGMA wal_autocheckpoint = 0; PRAGMA query_only = ON;"} +
                                "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_size = -" +
                                cache_kib;
-  if (auto set = reader->connection_.execute(settings, "open"); !set) return std::unexpected{set.error()};
-  reader->prepare();
-  return reader;
+  if (auto set = connection->execute(settings, "open"); !set) return std::unexpected{set.error()};
+  return std::make_unique<Reader>(*std::move(connection));
 }
+
+Reader::Reader(Connection&& own) : own_{std::move(own)}, connection_{*own_} { prepare(); }
+Reader::Reader(Connection& borrowed) : connection_{borrowed} { prepare(); }
 
 void Reader::prepare() {
   const std::pair<Statement*, const char*> statements[] = {

@@ -1,4 +1,4 @@
-// A connection that only reads, with its statements; and the pool of those that wait for their next use.
+// A connection that is read from, with its statements; and the pool of those that wait for their next use.
 //
 // Readers never checkpoint, not even when they close: one connection does all the writing (docs/formats/store.md).
 // Thread safety: a Reader belongs to one thread at a time; the pool may be used from any.
@@ -20,6 +20,8 @@ namespace reprise::store::sqlite {
 class Reader {
  public:
   static Result<std::unique_ptr<Reader>> open(const std::string& path, const std::string& vfs);
+  explicit Reader(Connection&& own);
+  explicit Reader(Connection& borrowed);  // which must outlive this, and does nothing else meanwhile
 
   // From now on every call sees the same commit, until let_go() or the end of this reader.
   Result<void> hold();
@@ -54,7 +56,8 @@ class Reader {
   template <class Take>
   bool walk_due(DueWindow& window, Statement& select_run, Time before, DueCursor after, const Take& take);
 
-  Connection connection_;
+  std::optional<Connection> own_;
+  Connection& connection_;
   bool holds_ = false;  // one transaction around everything
   std::vector<DueCursor> list_;
 

@@ -79,10 +79,8 @@ Result<std::int64_t> schema_version(Connection& connection, std::int64_t known) 
   return version;
 }
 
-Result<void> migrate(Connection& connection, std::span<const SchemaStep> steps) {
-  auto version = schema_version(connection, static_cast<std::int64_t>(steps.size()));
-  if (!version) return std::unexpected{version.error()};
-  for (auto next = static_cast<std::size_t>(*version); next < steps.size(); ++next) {
+Result<void> migrate(Connection& connection, std::int64_t version, std::span<const SchemaStep> steps) {
+  for (auto next = static_cast<std::size_t>(version); next < steps.size(); ++next) {
     if (auto done = run_step(connection, steps[next], static_cast<std::int64_t>(next) + 1); !done) return done;
   }
   return {};

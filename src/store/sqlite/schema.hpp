@@ -19,7 +19,7 @@ std::span<const SchemaStep> schema_steps();
 // What the file is, without changing it: 0 = empty. Errors: damaged, of another program, newer than `known`.
 Result<std::int64_t> schema_version(Connection& connection, std::int64_t known);
 
-// Each step in its own transaction, so that a crash leaves one version or the other.
-Result<void> migrate(Connection& connection, std::span<const SchemaStep> steps);
+// From `version` to that of the steps. Each step in its own transaction, so that a crash leaves one version or the other.
+Result<void> migrate(Connection& connection, std::int64_t version, std::span<const SchemaStep> steps);
 
 }  // namespace reprise::store::sqlite

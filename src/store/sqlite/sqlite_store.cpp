@@ -38,6 +38,7 @@ class SqliteStore final : public Store {
         writer_{std::move(writer)},
         readers_{settings_.path, settings_.vfs, lock_.file()} {
     log_ = sqlite::file_id_at(log_path_);
+    first_reader_.reader.emplace(writer_->connection());
   }
   SqliteStore(const SqliteStore&) = delete;
   SqliteStore& operator=(const SqliteStore&) = delete;
@@ -109,12 +110,37 @@ class SqliteStore final : public Store {
   template <class Read>
   std::invoke_result_t<Read, Reader&> with_reader(const Read& read) {
     if (state_ != State::open) return std::unexpected{unusable()};
+    if (!first_reader_.taken.test_and_set(std::memory_order_acquire)) {
+      const FirstReader::GiveBack give_back{first_reader_};
+      return read(*first_reader_.reader);
+    }
     auto reader = readers_.take();
     if (!reader) return std::unexpected{reader.error()};
     return read(*reader->operator->());
   }
   Result<std::uint64_t> meta(std::string_view name) {
     return with_reader([&](Reader& from) { return from.meta(name); });
+  }
+
+  // Over the writer's connection until something is written: what is read when a store is opened needs no second one then.
+  struct FirstReader {
+    std::atomic_flag taken;
+    std::optional<Reader> reader;
+
+    struct GiveBack {
+      FirstReader& from;
+      ~GiveBack() {
+        from.taken.clear(std::memory_order_release);
+        from.taken.notify_one();
+      }
+    };
+    void end() {  // for good
+      while (taken.test_and_set(std::memory_order_acquire)) taken.wait(true, std::memory_order_relaxed);
+      reader.reset();
+    }
+  };
+  void begin_to_write() {
+    if (first_reader_.reader) first_reader_.end();
   }
 
   WriterSettings settings_;
@@ -126,12 +152,14 @@ class SqliteStore final : public Store {
   std::string log_path_ = settings_.path + "-wal";
   std::optional<FileId> log_;  // std::nullopt: on no disk
   std::optional<Writer> writer_;
+  FirstReader first_reader_;
   ReaderPool readers_;  // after the writer, so that they close first: only its connection may checkpoint
   DueWindow window_;
 };
 
 Result<void> SqliteStore::append(const Commit& commit) {
   if (failed_ || !writer_) return std::unexpected{unusable()};
+  begin_to_write();
   auto appended = writer_->append(commit, window_);
   if (appended) {
     if (!is_in_its_place()) return give_up();
@@ -146,15 +174,14 @@ Result<void> SqliteStore::append(const Commit& commit) {
 Result<void> SqliteStore::reopen() {
   if (state_ == State::gone || !is_in_its_place()) return give_up();
   state_ = State::closed;
+  begin_to_write();
   log_.reset();  // it goes and comes with the writer
   readers_.close();
   writer_.reset();
   window_.forget();
   auto writer = Writer::open(settings_, Access::write);
   if (!writer) return std::unexpected{writer.error()};
-  const auto secret = writer->secret();
-  if (!secret) return std::unexpected{secret.error()};
-  if (*secret != secret_ || writer->counters().last_commit < known_commit_) {
+  if (writer->secret() != secret_ || writer->counters().last_commit < known_commit_) {
     return std::unexpected{Error{ErrorCode::store_damaged,
                                  "Cannot open " + settings_.path +
                                      " again: it is not the same any more, commits are missing. Stop, and start with "
@@ -182,8 +209,7 @@ Result<void> make_file(const std::string& path) {
 
 // A new store has none yet; 0 stands for that.
 Result<std::uint64_t> secret_of(Writer& writer, std::optional<std::uint64_t> wanted) {
-  const auto secret = writer.secret();
-  if (!secret || *secret != 0) return secret;
+  if (writer.secret() != 0) return writer.secret();
   std::uint64_t drawn = wanted ? *wanted : system_env().random_seed();
   if (drawn == 0) drawn = 1;
   if (auto set = writer.set_secret(drawn); !set) return std::unexpected{set.error()};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "store/commit_check.hpp"
@@ -31,6 +32,23 @@ std::string settings_sql() {
          cache_kib + "; PRAGMA journal_size_limit = " + wal_bytes_kept;
 }
 
+bool is_log_empty(sqlite3* database) {
+  sqlite3_file* log = nullptr;
+  sqlite3_int64 bytes = 0;
+  return sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK && log != nullptr &&
+         log->pMethods != nullptr && log->pMethods->xFileSize(log, &bytes) == SQLITE_OK && bytes == 0;
+}
+
+// So that a file that only can be read, or a disk that still is full, is noticed when the store is opened. An empty log needs no sync for
+// this: whatever a power cut leaves of it is nothing, or this. One that was in use does, because it may be begun anew here.
+Result<void> try_to_write(Connection& connection) {
+  const std::string write = "UPDATE meta SET value = value + 1 WHERE key = 'openings'";
+  if (!is_log_empty(connection.get())) return connection.execute(write, "write to");
+  auto written = connection.execute("PRAGMA synchronous = OFF; " + write, "write to");
+  auto restored = connection.execute("PRAGMA synchronous = FULL", "set up");
+  return written ? restored : written;
+}
+
 }  // namespace
 
 Result<Writer> Writer::open(const WriterSettings& settings, Access access) {
@@ -44,35 +62,38 @@ Result<Writer> Writer::open(const WriterSettings& settings, Access access) {
   }
   // Before anything is written: a file that is not ours, or of a newer version, must stay as it is, also when it is closed.
   sqlite3_db_config(opened.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-  if (auto version = schema_version(opened, static_cast<std::int64_t>(settings.steps.size())); !version) {
-    return std::unexpected{version.error()};
-  }
+  const auto version = schema_version(opened, static_cast<std::int64_t>(settings.steps.size()));
+  if (!version) return std::unexpected{version.error()};
   if (auto set = opened.execute(settings_sql(), "set up"); !set) return std::unexpected{set.error()};
   sqlite3_db_config(opened.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
-  if (auto migrated = migrate(opened, settings.steps); !migrated) return std::unexpected{migrated.error()};
+  if (auto migrated = migrate(opened, *version, settings.steps); !migrated) return std::unexpected{migrated.error()};
   // A log that has used up the disk makes room so, if the file has it; what hinders it is told by the write that follows.
   sqlite3_wal_checkpoint_v2(opened.get(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-  // Something that must be written, so that a file that only can be read, or a disk that still is full, is noticed here.
-  if (auto written = opened.execute("UPDATE meta SET value = value + 1 WHERE key = 'openings'", "write to"); !written) {
-    return std::unexpected{written.error()};
-  }
+  if (auto written = try_to_write(opened); !written) return std::unexpected{written.error()};
   writer.ground_ = std::make_unique<WalGround>(opened.get(), settings.checkpoint_pages);
   if (auto loaded = writer.load(); !loaded) return std::unexpected{loaded.error()};
-  if (auto prepared = writer.prepare(); !prepared) return std::unexpected{prepared.error()};
+  writer.prepare();
   return writer;
 }
 
 void Writer::leave_files_alone() { sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
 
 Result<void> Writer::load() {
-  const std::pair<const char*, std::uint64_t*> fields[] = {
-      {"last_commit", &saved_.last_commit}, {"last_run", &saved_.last_run},       {"cut", &saved_.cut},
-      {"open_runs", &saved_.open_runs},     {"parked_runs", &saved_.parked_runs}, {"ended_runs", &saved_.ended_runs}};
-  for (const auto& [name, field] : fields) {
-    const auto value = connection_.integer(std::string{"SELECT value FROM meta WHERE key = '"} + name + "'", "open");
-    if (!value) return std::unexpected{value.error()};
-    *field = static_cast<std::uint64_t>(*value);
+  const std::pair<std::string_view, std::uint64_t*> fields[] = {{"last_commit", &saved_.last_commit},
+                                                                {"last_run", &saved_.last_run},
+                                                                {"cut", &saved_.cut},
+                                                                {"open_runs", &saved_.open_runs},
+                                                                {"parked_runs", &saved_.parked_runs},
+                                                                {"ended_runs", &saved_.ended_runs},
+                                                                {"secret", &secret_}};
+  Statement select;
+  select.prepare_when_used(connection_.get(), "SELECT key, value FROM meta");
+  Rows rows = select();
+  while (rows.next()) {
+    const auto field = std::ranges::find(fields, rows.bytes(0), &std::pair<std::string_view, std::uint64_t*>::first);
+    if (field != std::end(fields)) *field->second = rows.number(1);
   }
+  if (rows.failed()) return std::unexpected{connection_.error("open")};
   const auto first = connection_.integer("SELECT min(commit_id) FROM frames", "open");
   if (!first) return std::unexpected{first.error()};
   first_frame_ = static_cast<std::uint64_t>(*first);
@@ -82,7 +103,7 @@ Result<void> Writer::load() {
   return {};
 }
 
-Result<void> Writer::prepare() {
+void Writer::prepare() {
   const std::pair<Statement*, const char*> statements[] = {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
@@ -115,20 +136,12 @@ Result<void> Writer::prepare() {
       {&first_ended_list_, "SELECT slot, commit_id, runs FROM ended_lists ORDER BY slot LIMIT 1"},
       {&delete_ended_list_, "DELETE FROM ended_lists WHERE slot = ?"},
   };
-  for (const auto& [statement, sql] : statements) {
-    if (!statement->prepare(connection_.get(), sql)) return std::unexpected{connection_.error("open")};
-  }
-  return {};
-}
-
-Result<std::uint64_t> Writer::secret() {
-  const auto secret = connection_.integer("SELECT value FROM meta WHERE key = 'secret'", "open");
-  if (!secret) return std::unexpected{secret.error()};
-  return static_cast<std::uint64_t>(*secret);
+  for (const auto& [statement, sql] : statements) statement->prepare_when_used(connection_.get(), sql);
 }
 
 Result<void> Writer::set_secret(std::uint64_t secret) {
   if (!set_meta_.run(Text{"secret"}, secret)) return std::unexpected{connection_.error("set up")};
+  secret_ = secret;
   return {};
 }
 

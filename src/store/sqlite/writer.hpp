@@ -51,8 +51,9 @@ class Writer {
   // Nothing is brought into the file when this ends, and nothing beside it is removed: other files may stand there by now.
   void leave_files_alone();
 
+  Connection& connection() noexcept { return connection_; }  // to read from, while nothing is written
   const Counters& counters() const noexcept { return saved_; }
-  Result<std::uint64_t> secret();
+  std::uint64_t secret() const noexcept { return secret_; }  // 0: none yet
   Result<void> set_secret(std::uint64_t secret);
 
  private:
@@ -62,7 +63,7 @@ class Writer {
     std::size_t entry = 0;
   };
 
-  Result<void> prepare();
+  void prepare();
   Result<void> load();
 
   // Each is true when it worked; if not, the connection has the error.
@@ -85,7 +86,8 @@ class Writer {
   std::unique_ptr<WalGround> ground_;  // after the connection: it is of no use without
   Counters saved_;                     // what is committed
   Counters current_;                   // what the transaction in progress will make of it
-  std::uint64_t first_frame_ = 0;      // no frame is older
+  std::uint64_t secret_ = 0;
+  std::uint64_t first_frame_ = 0;  // no frame is older
   std::uint64_t next_first_frame_ = 0;
   std::vector<DueCursor> parked_;
   std::vector<DueCursor> ended_;
