@@ -5,7 +5,9 @@
 
 #include <reprise/env.hpp>
 
+#include "store/ledger.hpp"
 #include "store/memory_store.hpp"
+#include "store/sqlite/folder_ledger.hpp"
 #include "store/sqlite/read_only_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -77,6 +79,32 @@ Result<std::unique_ptr<Store>> open_store(std::string_view url) {
     return make_memory_store(system_env().random_seed());
   }
   return unknown_kind(url, scheme);
+}
+
+namespace {
+
+// One shard, for the process that has it.
+class MemoryLedger final : public Ledger {
+ public:
+  Result<OwnedShard> claim() override { return OwnedShard{{}, make_memory_store(system_env().random_seed())}; }
+  Result<OwnedShard> open_shard(const Shard&) override { return claim(); }
+  std::vector<ShardView> look() override {
+    std::vector<ShardView> views;
+    views.push_back({{}, open_store_read_only("memory:")});
+    return views;
+  }
+  Result<std::optional<base::Descriptor>> try_lock_keys() override { return base::Descriptor{}; }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Ledger>> open_ledger(std::string_view url, const LedgerSettings& settings) {
+  const auto [scheme, rest] = address_in(url);
+  if (scheme == "memory" && rest.empty()) return std::make_unique<MemoryLedger>();
+  if (scheme != "sqlite") return std::unexpected{open_store(url).error()};
+  const auto path = checked_path(rest);
+  if (!path) return std::unexpected{path.error()};
+  return make_folder_ledger(*path, settings);
 }
 
 Result<std::unique_ptr<StoreView>> open_store_read_only(std::string_view url) {
