@@ -19,9 +19,13 @@ namespace reprise::runtime {
 
 using event::Time;
 
+core::FactsDecoder facts_decoder();
+
 struct ShardSnapshot::State {
   explicit State(std::unique_ptr<store::StoreView> opened)
-      : store{std::move(opened)}, secret{store->secret()}, slot{store->slot()} {}
+      : store{std::move(opened)}, secret{store->secret()}, slot{store->slot()} {
+    core.use(facts_decoder());
+  }
 
   std::unique_ptr<store::StoreView> store;
   std::uint64_t secret;
