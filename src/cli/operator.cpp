@@ -1,10 +1,13 @@
 #include "cli/operator.hpp"
 
+#include <unistd.h>
+
 #include <charconv>
 
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
+#include "cli/io.hpp"
 #include "cli/this_machine.hpp"
 #include "exec/document/program.hpp"
 
@@ -32,14 +35,15 @@ runtime::ControlRequest request_for(std::string operation, const RunId& run, con
   return {std::move(operation), to_string(run), choice.step, choice.item ? std::to_string(*choice.item) : ""};
 }
 
-std::expected<void, Error> can_run_here(const runtime::RunView& view) {
+std::optional<Obstacle> obstacle_here(const runtime::RunView& view) {
   const auto input = exec::decode_run_input(view.input);
-  if (!input) return {};  // that of a program
+  if (!input) return std::nullopt;  // that of a program
   const auto program = exec::load_program(*input);
-  if (!program) return refused(ErrorCode::invalid, "this run cannot be resumed here: " + program.error());
+  if (!program)
+    return Obstacle{exit_usage, fmt::format("reprise: this run cannot be resumed here: {}\n", program.error())};
   const auto missing = missing_here((*program)->flow, input->file, Severity::error);
-  if (missing.empty()) return {};
-  return refused(ErrorCode::invalid, "this run cannot be resumed here:\n" + render(missing));
+  if (missing.empty()) return std::nullopt;
+  return Obstacle{exit_invalid, render(missing)};
 }
 
 // Only once it is ready is it allowed: a run that cannot be retried must not go on because somebody has asked.
@@ -49,12 +53,17 @@ std::expected<void, Error> retry_here(runtime::FlowHost& host, const RunId& run,
   return again;
 }
 
+// With the environment of this process, which is the one that would run it.
 std::expected<void, Error> Operator::check_can_run(const RunId& run) const {
   auto snapshot = runtime::ShardSnapshot::open(shard_path_);
   if (!snapshot) return std::unexpected{snapshot.error()};
   const auto view = snapshot->run(run);
   if (!view) return std::unexpected{view.error()};
-  return *view ? can_run_here(**view) : std::expected<void, Error>{};  // the engine says that it is not there
+  if (!*view) return {};  // the engine says that it is not there
+  const auto obstacle = obstacle_here(**view);
+  if (!obstacle) return {};
+  return refused(ErrorCode::invalid,
+                 fmt::format("process {}, which owns the run's shard, cannot run it: {}", getpid(), obstacle->message));
 }
 
 std::expected<void, Error> Operator::operator()(const runtime::ControlRequest& request) {

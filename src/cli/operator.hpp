@@ -8,7 +8,9 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <reprise/engine.hpp>
 
@@ -38,7 +40,11 @@ std::expected<void, Error> retry_here(runtime::FlowHost& host, const RunId& run,
 // One step or item, in a request: its name in `text`, its number in `payload`.
 runtime::ControlRequest request_for(std::string operation, const RunId& run, const runtime::WorkChoice& choice);
 
-// What would fail for good at once, because this machine or this environment lacks something; the message says what.
-std::expected<void, Error> can_run_here(const runtime::RunView& view);
+// What this machine or this environment lacks, so that the run would fail for good at once.
+struct Obstacle {
+  int exit_code = 0;
+  std::string message;  // with its line end
+};
+std::optional<Obstacle> obstacle_here(const runtime::RunView& view);
 
 }  // namespace reprise::cli
