@@ -80,6 +80,7 @@ struct Record {
   std::uint64_t fingerprint = 0;  // circuit_opened
   std::string_view text = {};     // progress, signaled, submitted (key), cancel_requested, completed
   PayloadView payload = {};       // submitted, prepared, completed, signaled
+  std::string_view facts = {};    // submitted: what the run has for itself (facts.hpp)
 };
 
 }  // namespace reprise::event
