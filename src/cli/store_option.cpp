@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/private_file.hpp"
+#include "base/store_address.hpp"
 #include "cli/io.hpp"
 #include "store/real_path.hpp"
 
@@ -21,11 +22,8 @@ std::string store_url(const std::string& option) {
 }
 
 std::string store_path(std::string_view url) {
-  constexpr std::string_view sqlite = "sqlite:";
-  if (url.starts_with(sqlite)) return std::string{url.substr(sqlite.size())};
-  const std::size_t colon = url.find(':');
-  const bool is_url = colon != std::string_view::npos && url.substr(0, colon).find('/') == std::string_view::npos;
-  return is_url ? "" : std::string{url};
+  const auto address = base::parse_store_address(url);
+  return address ? address->path : "";
 }
 
 std::string store_folder(std::string_view url) {

@@ -17,7 +17,7 @@ inline constexpr std::string_view default_store = "sqlite:.reprise/reprise.db";
 // --store, else REPRISE_STORE, else the default.
 std::string store_url(const std::string& option);
 
-// The file of a sqlite: URL or of a path alone; empty for every other kind of store.
+// The file of a durable store; empty for memory: and for what no store has as its address (its opening tells why).
 std::string store_path(std::string_view url);
 // The folder it stands in (of a link: what it leads to), "." for the working directory: logs are kept beside the store.
 std::string store_folder(std::string_view url);
