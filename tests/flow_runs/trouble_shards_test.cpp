@@ -174,14 +174,21 @@ TEST(TroubleShards, AKeyIsFoundInWhateverShardHasIt) {
 // Who asked for the same run and only watched it goes on with it when the process that ran it was killed.
 TEST(TroubleShards, WhoAskedForTheSameKeyTakesOver) {
   FlowFolder folder;
-  folder.program("work.sh", "echo $$ >> ran; until [ -e open ]; do sleep 0.02; done; echo result");
-  const auto first = folder.start({"exec", "--id", "k", "--", "./work.sh"});
-  ASSERT_TRUE(eventually([&] { return folder.lines("ran").size() == 1; }));
-  const auto second = folder.start({"exec", "--id", "k", "--progress", "json", "--", "./work.sh"});
-  ASSERT_TRUE(folder.wait_for_file("stderr.txt", "\"started\"")) << "it watches";
+  folder.program("work.sh", "until [ -e open ]; do rm fail && exit 75; sleep 0.02; done 2>/dev/null; echo result");
+  const auto command = [](const char* progress) {
+    return std::vector<std::string>{"exec",      "--id",          "k", "--progress", progress, "--max-attempts",
+                                    "unlimited", "--backoff", "constant:10ms", "--", "./work.sh"};
+  };
+  const auto first = folder.start(command("quiet"));
+  ASSERT_TRUE(folder.wait_for_event("started"));
+  const auto second = folder.start(command("json"));
+  const auto is_told = [&] {
+    folder.write("fail", "");
+    return folder.read("stderr.txt").find("\"failed\"") != std::string::npos;
+  };
+  ASSERT_TRUE(eventually(is_told)) << "what the other process records is told by the one that watches";
   first->signal(SIGKILL);
   EXPECT_EQ(first->join(), 128 + SIGKILL);
-  ASSERT_TRUE(eventually([&] { return folder.lines("ran").size() == 2; })) << folder.read("stderr.txt");
   folder.write("open", "");
   EXPECT_TRUE(second->wait_for("result", patience));
   EXPECT_EQ(second->join(), 0) << folder.read("stderr.txt");
@@ -226,9 +233,9 @@ TEST(TroubleShards, WhatRunsElsewhereIsOperatedAsWhatRunsHere) {
 
 TEST(TroubleShards, RetryRmAndDropWhileAnotherProcessOwnsTheShard) {
   FlowFolder folder;
-  const std::string document = "steps: [{id: a, run: test -e ok, retry: none, on_failure: dead_letter}]";
-  ASSERT_EQ(folder.run(document).exit_code, 1);
+  ASSERT_EQ(folder.run("steps: [{id: a, run: exit 1, retry: none, on_failure: dead_letter}]").exit_code, 0);
   const std::string dropped = folder.last_run();
+  const std::string document = "steps: [{id: a, run: test -e ok, retry: none}]";
   ASSERT_EQ(folder.run(document).exit_code, 1);
   const std::string retried = folder.last_run();
   ASSERT_EQ(folder.run(document).exit_code, 1);
@@ -250,10 +257,10 @@ TEST(TroubleShards, RetryRmAndDropWhileAnotherProcessOwnsTheShard) {
 TEST(TroubleShards, DeadLettersOfAllShards) {
   FlowFolder folder;
   const std::string document = "steps: [{id: a, run: exit 1, retry: none, on_failure: dead_letter}]";
-  ASSERT_EQ(folder.run(document).exit_code, 1);
+  ASSERT_EQ(folder.run(document).exit_code, 0);
   const std::string first = folder.last_run();
   const Waiting owner = start_waiting(folder, "owner");
-  ASSERT_EQ(folder.run(document).exit_code, 1);
+  ASSERT_EQ(folder.run(document).exit_code, 0);
   const std::string second = folder.last_run();
   ASSERT_TRUE(folder.exists(".reprise/reprise-1.db"));
   const std::string all = folder.reprise({"dead-letters", "list"}).out;
