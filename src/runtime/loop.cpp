@@ -354,18 +354,10 @@ void Loop::take(Ask&& ask, Time) {
     return unload(*found);
   }
   describe(run, *ask.reply);
-<<<<<<< HEAD
+  ask.reply->may_go_on = core_.is_allowed(run);
   if (ask.question == Question::past) {
     ask.reply->events = run.events;
     ask.reply->events_first = run.events.empty() ? run.sequence + 1 : run.events_first;
-=======
-  ask.reply->may_go_on = core_.is_allowed(run);
-  if (ask.question == Question::stored && !run.events.empty()) {
-    run.to_store = true;
-    run.leaving_with = 0;
-    if (!run.touched) core_.effects().touched.push_back(&run);
-    run.touched = true;
->>>>>>> main
   }
   unload(*found);
   answer_later(std::move(ask.reply), {});
