@@ -899,7 +899,7 @@ TEST_P(EngineRestart, tasks_with_deadlines_and_policies_of_their_own_share_one_p
   EXPECT_EQ(canceled.reason, StopReason::deadline);
   EXPECT_EQ(outcome(engine, impatient).reason, StopReason::attempts);
   EXPECT_EQ(attempts, 2);
-  EXPECT_EQ(engine.stats().open, std::uint64_t{tasks});
+  eventually([&] { return engine.stats().open == std::uint64_t{tasks}; });
   EXPECT_EQ(number_from("SELECT count(*) FROM plans"), 1);
 }
 
