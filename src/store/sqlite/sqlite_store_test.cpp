@@ -461,6 +461,9 @@ TEST_F(SqliteStore, reopen_waits_for_the_reads_in_progress_and_refuses_others) {
       if (!read) refused = read.error().code;
     }
     EXPECT_EQ(refused, ErrorCode::store_unavailable);
+    // Long enough for a reopening that does not wait to be through.
+    for (int looks = 0; looks < 200 && !has_reopened; ++looks) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    EXPECT_FALSE(has_reopened);
     has_read = true;
     return false;
   }));
