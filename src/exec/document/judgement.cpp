@@ -111,6 +111,12 @@ Failure Judge::classified(Failure failure, Evidence evidence) const {
   return failure;
 }
 
+Failure broken_off(std::string_view why) {
+  return {.type = "ResourceError",
+          .message = "broken off, because something is lacking here: " + std::string{why},
+          .failure_class = FailureClass::transient};
+}
+
 Failure Judge::timed_out(std::string_view what) const {
   Failure failure{.type = "TimeoutError", .message = std::string{what} + " after " + seconds(timeout)};
   return classified(std::move(failure), {.type = "TimeoutError", .timed_out = true});
