@@ -174,7 +174,9 @@ int exec_command(const ExecOptions& options) {
   input.retry = *retry;
   input.stdin_file = given->path;
   input.kept_stdin = given->content;
-  const auto run = open.host().submit(input, options.id);
+  const auto program = exec::load_program(input);
+  if (!program) return show_exec_error({ErrorCode::invalid, program.error()});
+  const auto run = open.host().submit(*program, options.id);
   if (!run) {
     if (exit_code_of(run.error().code) != exit_code_of(ErrorCode::store_unavailable))
       fs::remove(given->path, problem);  // else the run may be recorded all the same
@@ -189,7 +191,6 @@ int exec_command(const ExecOptions& options) {
   const auto before = open.host().go_on(*run);
   if (!before) return show_exec_error(before.error());
 
-  const auto program = exec::load_program(input);
   auto plan = std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow));
   const auto end = open.follow(*run, std::move(plan), options.id.empty() ? 0 : *before);
   if (!end) return end.error();

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/sha256.hpp"
 #include "exec/document/attempt_run.hpp"
 #include "exec/document/preparation_run.hpp"
 #include "exec/list.hpp"
@@ -121,6 +122,12 @@ class DocumentExecutor::State {
     });
   }
 
+  void hand_on(std::string input, std::shared_ptr<const Program> program) {
+    services_.conductor.run_or_post([this, input = std::move(input), program = std::move(program)]() mutable noexcept {
+      handed_on_ = {std::move(input), std::move(program)};
+    });
+  }
+
   void stop() {
     services_.conductor.post([this]() noexcept {
       is_stopping_ = true;
@@ -199,7 +206,8 @@ class DocumentExecutor::State {
   void read_missing(const std::shared_ptr<Reading>& reading);
   void files_read(const std::shared_ptr<Reading>& reading);
   void loaded(const RunId& run, Loaded program);
-  void cancel_waiting(const std::optional<AttemptId>& id);  // std::nullopt: all of them
+  std::shared_ptr<const Program> take_handed_on(const Payload& run_input);  // nullptr: it is another's
+  void cancel_waiting(const std::optional<AttemptId>& id);                  // std::nullopt: all of them
   void begin(Job&& job, const std::shared_ptr<const Program>& program);
   void begin(Preparation&& preparation, const std::shared_ptr<const Program>& program);
   std::expected<std::string, std::string> item_of(const Job& job, const Program& program);
@@ -246,6 +254,10 @@ class DocumentExecutor::State {
   std::map<Key, std::shared_ptr<AttemptRun>> attempts_;
   std::map<Key, std::shared_ptr<PreparationRun>> preparations_;
   std::map<RunId, std::shared_ptr<const Program>> programs_;
+  struct {
+    std::string input;
+    std::shared_ptr<const Program> program;
+  } handed_on_;
   struct Waiting {
     AttemptId id;
     WithProgram then;
@@ -261,6 +273,7 @@ void DocumentExecutor::State::with_program(const RunId& run, const JobContext& c
     found->second.push_back({id, std::move(then)});
     return;
   }
+  if (auto program = take_handed_on(*context.run_input)) return then(keep(run, std::move(program)));
   auto input = input_of(context);
   if (!input) return then(std::unexpected{unreadable(input.error())});
   const auto reading = std::make_shared<Reading>(Reading{.run = run, .input = *std::move(input)});
@@ -280,6 +293,13 @@ std::expected<RunInput, std::string> DocumentExecutor::State::input_of(const Job
   } catch (const EngineError& error) {
     return std::unexpected{std::string{error.what()}};
   }
+}
+
+std::shared_ptr<const Program> DocumentExecutor::State::take_handed_on(const Payload& run_input) {
+  if (handed_on_.program == nullptr) return nullptr;
+  const bool is_same =
+      run_input.bytes == (run_input.hashed ? base::sha256(handed_on_.input) : std::string_view{handed_on_.input});
+  return is_same ? std::exchange(handed_on_, {}).program : nullptr;
 }
 
 const std::shared_ptr<const Program>& DocumentExecutor::State::keep(const RunId& run,
@@ -455,5 +475,8 @@ std::size_t DocumentExecutor::capacity(std::uint32_t) { return state_->capacity(
 void DocumentExecutor::prepare(Preparation&& preparation) { state_->prepare(std::move(preparation)); }
 void DocumentExecutor::shut_down() { state_->stop(); }
 void DocumentExecutor::kill_all() { state_->kill_all(); }
+void DocumentExecutor::hand_on(std::string input, std::shared_ptr<const Program> program) {
+  state_->hand_on(std::move(input), std::move(program));
+}
 
 }  // namespace reprise::exec

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <new>
 #include <system_error>
 #include <vector>
 
 #include <boost/json/object.hpp>
+
+#include "base/sha256.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -38,7 +41,7 @@ TEST(ExecDocumentExecutor, WhatComesAfterItsEndIsInterruptedAndHoldsNothingUp) {
   EXPECT_EQ(heard.outcomes.size(), 2U);
 }
 
-// ---- what we throw ourselves ----
+// ---- what was read already ----
 
 class Awaited final : public Sink {
  public:
@@ -50,20 +53,18 @@ class Awaited final : public Sink {
   std::promise<Prepared> preparation;
 };
 
-class NoThreads final : public SubFlows {
- public:
-  void start(const std::string&, RunInput, Done) override {
-    throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again)};
-  }
-  void cancel(const std::string&) override {}
-};
+RunInput input_of(std::string document) {
+  return {.file = "flow.yaml", .text = std::move(document), .directory = "/", .params = boost::json::object{}};
+}
+
+std::shared_ptr<const JobContext> context_with(Payload input) {
+  JobContext context;
+  context.run_input = std::make_shared<const Payload>(std::move(input));
+  return std::make_shared<const JobContext>(std::move(context));
+}
 
 std::shared_ptr<const JobContext> context_of(std::string document) {
-  const std::string input =
-      encode({.file = "flow.yaml", .text = std::move(document), .directory = "/", .params = boost::json::object{}});
-  JobContext context;
-  context.run_input = std::make_shared<const Payload>(Payload::of(input));
-  return std::make_shared<const JobContext>(std::move(context));
+  return context_with(Payload::of(encode(input_of(std::move(document)))));
 }
 
 Job job_of(std::uint32_t step, std::string name, std::shared_ptr<const JobContext> context) {
@@ -73,6 +74,40 @@ Job job_of(std::uint32_t step, std::string name, std::shared_ptr<const JobContex
   job.context = std::move(context);
   return job;
 }
+
+TEST(ExecDocumentExecutor, AProgramThatWasHandedOnIsNotReadAgain) {
+  Awaited sink;
+  std::atomic<int> reads = 0;
+  DocumentExecutor executor{{}, sink, [&](std::string_view) -> std::string {
+                              ++reads;
+                              throw std::bad_alloc{};
+                            }};
+  const auto program = load_program(input_of("steps: [{id: a, run: 'true'}]"));
+  ASSERT_TRUE(program) << program.error();
+  const std::string input = encode(recorded_input(**program));
+  const auto context = context_with({.bytes = base::sha256(input), .size = input.size(), .hashed = true});
+  executor.hand_on(input, *program);
+  std::vector<Job> jobs;
+  jobs.push_back(job_of(0, "a", context));
+  executor.start(jobs);
+  EXPECT_TRUE(sink.outcomes[0].get_future().get().succeeded);
+  EXPECT_EQ(reads, 0);
+  jobs.push_back(job_of(1, "a", context));
+  jobs.back().run_id.bytes.fill(1);
+  executor.start(jobs);
+  EXPECT_FALSE(sink.outcomes[1].get_future().get().succeeded) << "it was for one run";
+  EXPECT_EQ(reads, 1);
+}
+
+// ---- what we throw ourselves ----
+
+class NoThreads final : public SubFlows {
+ public:
+  void start(const std::string&, RunInput, Done) override {
+    throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again)};
+  }
+  void cancel(const std::string&) override {}
+};
 
 TEST(ExecDocumentExecutor, AThreadThatCannotBeMadeFailsItsAttemptAlone) {
   Awaited sink;
@@ -108,10 +143,8 @@ TEST(ExecDocumentExecutor, MemoryThatIsNotThereFailsWhatNeededIt) {
   ASSERT_NE(prepared.failure, nullptr);
   EXPECT_NE(prepared.failure->message.find("bad_alloc"), std::string::npos) << prepared.failure->message;
 
-  JobContext stored;
-  stored.run_input = std::make_shared<const Payload>(Payload{.bytes = "a hash", .hashed = true});
   std::vector<Job> jobs;
-  jobs.push_back(job_of(0, "b", std::make_shared<const JobContext>(std::move(stored))));
+  jobs.push_back(job_of(0, "b", context_with({.bytes = "a hash", .hashed = true})));
   jobs.back().run_id.bytes.fill(1);
   executor.start(jobs);
   const Outcome failed = sink.outcomes[0].get_future().get();
