@@ -129,7 +129,8 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   print("\n");
   print_steps(report);
   if (is_left_alone(options, looked))
-    print(fmt::format("\nNobody is working on it. To go on: {}\n", suggested(options.store, "resume", info.id)));
+    print(
+        fmt::format("\nNo process is working on it. To resume it: {}\n", suggested(options.store, "resume", info.id)));
   if (report.troubled.empty()) return;
   print("\n");
   std::size_t shown = 0;

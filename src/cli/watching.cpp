@@ -57,7 +57,7 @@ class Operator {
     if (!paused_.contains(run)) {
       return std::unexpected{
           Error{ErrorCode::store_locked,
-                fmt::format("process {} owns the store and works on a run; if it is this one it goes on already, "
+                fmt::format("process {} owns the store and works on a run; if it is this one it continues already, "
                             "if not it can be resumed later",
                             getpid())}};
     }
@@ -323,7 +323,7 @@ void RunSession::report_in_words(const RunId& run, const observe::RunReport& rep
   if (scratch_.empty() && report.status == RunStatus::failed) {
     next = {{"why", suggested(options_.store, "why", run)}, {"try again", suggested(options_.store, "retry", run)}};
   } else if (scratch_.empty() && report.status == RunStatus::canceled) {
-    next = {{"nothing is lost; go on with", suggested(options_.store, "resume", run)}};
+    next = {{"nothing is lost; resume with", suggested(options_.store, "resume", run)}};
   }
   const bool is_live = options_.progress == ProgressMode::live;
   const observe::Symbols& symbols = is_live ? symbols_of_terminal() : observe::no_symbols;
