@@ -11,6 +11,7 @@
 #include "exec/process/output_file.hpp"
 #include "exec/secrets/mask.hpp"
 #include "exec/time_limit.hpp"
+#include "text/ascii.hpp"
 
 namespace reprise::exec {
 
@@ -217,10 +218,7 @@ std::expected<HttpRequest, std::string> CommandRun::request() {
   for (const auto& [name, text] : call.headers) {
     auto value = text.render(*scope_, flow::Quoting::none);
     if (!value) return std::unexpected{name + ": " + value.error()};
-    std::string lower = name;
-    std::ranges::transform(lower, lower.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    has_type |= lower == "content-type";
+    has_type |= text::lowered(name) == "content-type";
     request.headers.emplace_back(name, *std::move(value));
   }
   if (call.body) {

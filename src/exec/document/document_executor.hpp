@@ -1,7 +1,8 @@
 // Runs the steps of documents: attempts come in as jobs, commands and requests go out, and each job is answered once.
 //
 // The run's input brings the document along, so a run needs no registration: it is read when its first job comes, and kept for the next.
-// Who has read it to submit it hands it on. Thread safety: as Executor; kill_all() and hand_on() from any thread. Bounds: settings.attempts_max attempts at a time.
+// Who has read it to submit it hands it on.
+// Thread safety: as Executor; kill_all() and hand_on() from any thread. Bounds: settings.attempts_max attempts at a time.
 #pragma once
 
 #include <memory>
