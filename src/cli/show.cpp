@@ -96,7 +96,7 @@ void print_next(const RunOptions& options, const Looked& looked, const RunReport
     worst = quoted_place(step.name, item.item, step.has_items);
   }
   if (looked.view.info.status == RunStatus::paused || looked.view.info.status == RunStatus::canceled)
-    say("To go on:", "resume");
+    say("To resume it:", "resume");
   if (worst.empty()) return;
   say("To know why:", "why", worst);
   say("To see its output:", "logs", worst);
@@ -128,7 +128,7 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   if (report.recoveries > 0) field("recovered", observe::counted(report.recoveries, "time"));
   print("\n");
   print_steps(report);
-  if (is_left_alone(options, looked))
+  if (is_left_alone(looked))
     print(
         fmt::format("\nNo process is working on it. To resume it: {}\n", suggested(options.store, "resume", info.id)));
   if (report.troubled.empty()) return;

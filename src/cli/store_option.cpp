@@ -42,6 +42,13 @@ void make_store_folder(const std::string& folder) {
   [[maybe_unused]] const bool written = file && write(file->get(), everything.data(), everything.size()) > 0;
 }
 
+std::expected<std::unique_ptr<store::Ledger>, Error> ledger_of(const std::string& url) {
+  store::LedgerSettings settings;
+  const char* const fewer = std::getenv("REPRISE_TEST_SHARDS");  // so that tests need not start 64 processes
+  if (fewer != nullptr) settings.shards_max = static_cast<std::uint32_t>(std::strtoul(fewer, nullptr, 10));
+  return store::open_ledger(url, settings);
+}
+
 int exit_code_of(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::not_found:

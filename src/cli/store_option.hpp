@@ -1,10 +1,14 @@
 // Which store a command works with, and how an error of the engine ends a command. Thread safety: none needed.
 #pragma once
 
+#include <expected>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include <reprise/error.hpp>
+
+#include "store/ledger.hpp"
 
 namespace reprise::cli {
 
@@ -20,6 +24,9 @@ std::string store_folder(std::string_view url);
 
 // Made for this user alone, if it is missing; one called .reprise tells git to pass it over. What hinders it, the opening of the store tells.
 void make_store_folder(const std::string& folder);
+
+// Its shards, each of which has one process that works with it.
+std::expected<std::unique_ptr<store::Ledger>, Error> ledger_of(const std::string& url);
 
 // The contract's exit codes: 4 no such run, step or item; 5 trouble with the store; 124 a deadline passed; 2 everything else.
 int exit_code_of(ErrorCode code) noexcept;

@@ -208,8 +208,9 @@ std::expected<Engine, Error> Engine::open(EngineSettings settings) {
   return runtime::EngineAccess::open(std::move(settings), {});
 }
 
-std::expected<Engine, Error> runtime::EngineAccess::open(EngineSettings settings, const ExecutorFactory& documents) {
-  auto store = store::open_store(settings.store);
+std::expected<Engine, Error> runtime::EngineAccess::open(EngineSettings settings, const ExecutorFactory& documents,
+                                                         std::unique_ptr<store::Store> shard) {
+  auto store = shard != nullptr ? std::move(shard) : store::open_store(settings.store);
   if (!store) return std::unexpected{store.error()};
   auto state = std::make_unique<Engine::State>(std::move(settings), *std::move(store), documents);
   if (auto begun = state->begin(); !begun) return std::unexpected{begun.error()};
@@ -224,6 +225,11 @@ std::expected<RunId, Error> runtime::EngineAccess::submit(Engine& engine, core::
 }
 
 void runtime::EngineAccess::allow(Engine& engine, const RunId& run) { engine.state_->driver.push(Allow{run}); }
+
+bool runtime::EngineAccess::works_on(Engine& engine, const RunId& run) {
+  const auto reply = engine.state_->ask(run, Question::now);
+  return reply && is_open((*reply)->info.status) && (*reply)->may_go_on;
+}
 
 std::expected<std::uint64_t, Error> runtime::EngineAccess::last_sequence(Engine& engine, const RunId& run) {
   const auto reply = engine.state_->ask(run, Question::now);
