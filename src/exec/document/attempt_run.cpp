@@ -115,13 +115,15 @@ void AttemptRun::next() {
 }
 
 void AttemptRun::run(const Todo& todo) {
-  current_ = std::make_shared<CommandRun>(
-      services_, scope_, *todo.command, setting(todo.part),
-      [self = shared_from_this(), todo](Judged result) { self->ended(todo, std::move(result)); });
+  current_ = std::make_shared<CommandRun>(services_, scope_, *todo.command, setting(todo.part),
+                                          [self = shared_from_this(), todo](Judged result) {
+                                            guarded(*self, [&] { self->ended(todo, std::move(result)); });
+                                          });
   current_->start();
 }
 
 void AttemptRun::ended(const Todo& todo, Judged result) {
+  if (is_done_) return;
   const bool was_canceled = !result && result.error().failure_class == FailureClass::canceled;
   if (was_canceled) return finish(std::move(result));
   switch (todo.part) {
@@ -173,8 +175,10 @@ void AttemptRun::read_file(const std::string& path, std::size_t bytes_max, std::
     const auto self = weak.lock();
     if (self == nullptr || is_done_) return;
     is_reading_ = false;
-    if (!content) return finish(std::unexpected{judge().unreadable(what, content.error())});
-    then(*std::move(content));
+    guarded(*self, [&] {
+      if (!content) return finish(std::unexpected{judge().unreadable(what, content.error())});
+      then(*std::move(content));
+    });
   });
 }
 
@@ -224,30 +228,36 @@ void AttemptRun::start_sub_flow(RunInput input) {
   limit_sub_flow();
   services_.settings.sub_flows->start(
       sub_flow_, std::move(input), [self = shared_from_this()](std::expected<RunOutcome, Error> outcome) {
-        self->services_.conductor.post([self, outcome = std::move(outcome)]() mutable {
-          if (self->is_done_) return;  // its time was over first
-          if (!outcome) return self->finish(std::unexpected{self->judge().invalid(outcome.error().message)});
-          if (outcome->status == RunStatus::succeeded) return self->main_succeeded(std::move(outcome->output));
-          if (outcome->status == RunStatus::canceled || self->is_canceled_)
-            return self->finish(std::unexpected{self->judge().canceled()});
-          Failure failure = std::move(outcome->failure);
-          failure.message = "the flow failed: " + failure.message;
-          self->finish(std::unexpected{std::move(failure)});
+        self->services_.conductor.post([self, outcome = std::move(outcome)]() mutable noexcept {
+          guarded(*self, [&] { self->sub_flow_ended(std::move(outcome)); });
         });
       });
 }
 
+void AttemptRun::sub_flow_ended(std::expected<RunOutcome, Error> outcome) {
+  if (is_done_) return;  // its time was over first
+  if (!outcome) return finish(std::unexpected{judge().invalid(outcome.error().message)});
+  if (outcome->status == RunStatus::succeeded) return main_succeeded(std::move(outcome->output));
+  if (outcome->status == RunStatus::canceled || is_canceled_) return finish(std::unexpected{judge().canceled()});
+  Failure failure = std::move(outcome->failure);
+  failure.message = "the flow failed: " + failure.message;
+  finish(std::unexpected{std::move(failure)});
+}
+
 void AttemptRun::limit_sub_flow() {
   if (!ends_) return;
-  services_.conductor.post_at(*ends_, [weak = weak_from_this()] {
+  services_.conductor.post_at(*ends_, [weak = weak_from_this()]() noexcept {
     const auto self = weak.lock();
-    if (self == nullptr || self->is_done_) return;
-    const Env::TimePoint now = self->services_.env.now();
-    self->ends_ = fair_due(*self->ends_, self->timeout_, now);
-    if (*self->ends_ > now) return self->limit_sub_flow();
-    self->services_.settings.sub_flows->cancel(self->sub_flow_);
-    self->finish(std::unexpected{self->judge().timed_out("timed out")});
+    if (self != nullptr && !self->is_done_) guarded(*self, [&] { self->end_late_sub_flow(); });
   });
+}
+
+void AttemptRun::end_late_sub_flow() {
+  const Env::TimePoint now = services_.env.now();
+  ends_ = fair_due(*ends_, timeout_, now);
+  if (*ends_ > now) return limit_sub_flow();
+  services_.settings.sub_flows->cancel(sub_flow_);
+  finish(std::unexpected{judge().timed_out("timed out")});
 }
 
 std::string exec_stdout_file(std::string_view log_file) {

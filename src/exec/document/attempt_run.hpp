@@ -31,6 +31,7 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
 
   void start();
   void cancel();
+  void broke(std::string_view why) { finish(std::unexpected{broken_off(why)}); }
 
  private:
   enum class Part : std::uint8_t { require, fix, main, repair, check };
@@ -52,7 +53,9 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
                  std::function<void(std::string)> then);
   void finish(Judged result, bool precondition = false);
   CommandSetting setting(Part part);
+  void sub_flow_ended(std::expected<RunOutcome, Error> outcome);
   void limit_sub_flow();
+  void end_late_sub_flow();
   Judge judge() const;
 
   Services& services_;
