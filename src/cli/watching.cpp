@@ -136,18 +136,20 @@ std::expected<RunId, Error> RunSession::try_submit(const exec::Program& program,
   if (key.empty() || !scratch_.empty()) return submit_new(program, key);
   const auto lock = ledger_->try_lock_keys();
   if (!lock) return std::unexpected{lock.error()};
-  if (!*lock) return std::unexpected{Error{ErrorCode::timed_out, "another process is looking for a key"}};
+  if (!*lock) return std::unexpected{Error{ErrorCode::timed_out, "another process looks for a run by its id."}};
   return find_or_submit(program, key);
 }
 
 std::expected<RunId, int> RunSession::submit(const exec::Program& program, const std::string& key) {
-  for (bool has_told = false;;) {
+  constexpr int looks_untold = 20;  // a key is looked up in a moment
+  bool has_told = false;
+  for (int look = 0;; ++look) {
     const auto run = try_submit(program, key);
     if (run) return *run;
     const ErrorCode code = run.error().code;
     const bool is_worth_waiting = host_ == nullptr && (code == ErrorCode::full || code == ErrorCode::timed_out);
     if (!is_worth_waiting) return std::unexpected{show_error(run.error())};
-    if (code == ErrorCode::full && !std::exchange(has_told, true))
+    if ((code == ErrorCode::full || look >= looks_untold) && !std::exchange(has_told, true))
       print_error(fmt::format("reprise: waiting: {}\n", run.error().message));
     if (const int signal = interrupts_.wait_for(look_again); signal != 0) return std::unexpected{128 + signal};
   }
@@ -168,8 +170,7 @@ std::expected<void, Error> RunSession::attach(const store::Shard& shard) {
 }
 
 std::expected<void, Error> RunSession::ask_or_do(
-    const runtime::ControlRequest& request,
-    const std::function<std::expected<void, Error>(runtime::FlowHost&)>& here) {
+    const runtime::ControlRequest& request, const std::function<std::expected<void, Error>(runtime::FlowHost&)>& here) {
   while (host_ == nullptr) {
     auto answer = runtime::ask_owner(shard_.path, request);
     // Without an answer it was not done: the owner ends.
@@ -324,6 +325,7 @@ std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::sh
     const auto end = watch_owner(run, after);
     if (!end) return std::unexpected{end.error()};
     if (*end) return **end;
+    if (signal_.load() != 0) cancel(run);  // it came when the shard was not quite ours
   }
   if (progress_ && has_news(run, after) && !show_progress(run, after)) return std::unexpected{leave(run)};
   auto outcome = wait_for_end(run);
@@ -367,7 +369,8 @@ std::expected<bool, Error> RunSession::is_ours_now(const RunId& run) {
     const auto view = recorded_view(run);
     if (!view) return std::unexpected{view.error()};
     if (view->info.status != RunStatus::running) return false;
-    if (auto asked = ask_or_do({"resume", to_string(run)}, [](runtime::FlowHost&) { return std::expected<void, Error>{}; });
+    if (auto asked =
+            ask_or_do({"resume", to_string(run)}, [](runtime::FlowHost&) { return std::expected<void, Error>{}; });
         !asked)
       return std::unexpected{asked.error()};
   } else {
