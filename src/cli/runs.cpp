@@ -51,12 +51,11 @@ void print_table(const std::vector<RunInfo>& runs, WallTime now, Owners owners) 
   std::vector<std::vector<std::string>> rows{{"RUN", "STATUS", "FLOW", "CREATED", "TOOK", "KEY"}};
   for (const RunInfo& run : runs) {
     const Duration took = std::max(run.ended.value_or(now) - run.created, Duration{0});
-    rows.push_back({to_string(run.id),
-                    run.status == RunStatus::running && !owners.work_on(run.id) ? "interrupted"
-                                                                                : std::string{name_of(run.status)},
-                    preview(run.name, 60),
-                    observe::date_and_time(std::chrono::floor<std::chrono::seconds>(run.created)),
-                    text::rough_duration(took) + (run.ended ? "" : " so far"), preview(run.key, 60)});
+    rows.push_back(
+        {to_string(run.id),
+         run.status == RunStatus::running && !owners.work_on(run.id) ? "interrupted" : std::string{name_of(run.status)},
+         preview(run.name, 60), observe::date_and_time(std::chrono::floor<std::chrono::seconds>(run.created)),
+         text::rough_duration(took) + (run.ended ? "" : " so far"), preview(run.key, 60)});
   }
   print(columns(rows));
 }

@@ -139,19 +139,21 @@ std::expected<RunId, Error> RunSession::try_submit(const std::shared_ptr<const e
   if (key.empty() || !scratch_.empty()) return submit_new(program, key);
   const auto lock = ledger_->try_lock_keys();
   if (!lock) return std::unexpected{lock.error()};
-  if (!*lock) return std::unexpected{Error{ErrorCode::timed_out, "another process is looking for a key"}};
+  if (!*lock) return std::unexpected{Error{ErrorCode::timed_out, "another process looks for a run by its id."}};
   return find_or_submit(program, key);
 }
 
 std::expected<RunId, int> RunSession::submit(const std::shared_ptr<const exec::Program>& program,
                                              const std::string& key) {
-  for (bool has_told = false;;) {
+  constexpr int looks_untold = 20;  // a key is looked up in a moment
+  bool has_told = false;
+  for (int look = 0;; ++look) {
     const auto run = try_submit(program, key);
     if (run) return *run;
     const ErrorCode code = run.error().code;
     const bool is_worth_waiting = host_ == nullptr && (code == ErrorCode::full || code == ErrorCode::timed_out);
     if (!is_worth_waiting) return std::unexpected{show_error(run.error())};
-    if (code == ErrorCode::full && !std::exchange(has_told, true))
+    if ((code == ErrorCode::full || look >= looks_untold) && !std::exchange(has_told, true))
       print_error(fmt::format("reprise: waiting: {}\n", run.error().message));
     if (const int signal = interrupts_.wait_for(look_again); signal != 0) return std::unexpected{128 + signal};
   }
@@ -327,6 +329,7 @@ std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::sh
     const auto end = watch_owner(run, after);
     if (!end) return std::unexpected{end.error()};
     if (*end) return **end;
+    if (signal_.load() != 0) cancel(run);  // it came when the shard was not quite ours
   }
   if (progress_ && has_news(run, after) && !show_progress(run, after)) return std::unexpected{leave(run)};
   auto outcome = wait_for_end(run);

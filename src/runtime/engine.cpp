@@ -229,7 +229,8 @@ void runtime::EngineAccess::allow(Engine& engine, const RunId& run) { engine.sta
 
 bool runtime::EngineAccess::works_on(Engine& engine, const RunId& run) {
   const auto reply = engine.state_->ask(run, Question::now);
-  return reply && is_open((*reply)->info.status) && (*reply)->may_go_on;
+  if (!reply) return reply.error().code != ErrorCode::not_found;  // a store in trouble is waited for
+  return is_open((*reply)->info.status) && (*reply)->may_go_on;
 }
 
 std::expected<std::uint64_t, Error> runtime::EngineAccess::last_sequence(Engine& engine, const RunId& run) {

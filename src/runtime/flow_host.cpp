@@ -15,14 +15,14 @@ std::expected<std::unique_ptr<FlowHost>, Error> FlowHost::open(FlowHostSettings 
   documents.stderr_through = settings.stderr_through;
   documents.files = std::move(settings.files);
   documents.sub_flows = host.get();
-  auto engine = EngineAccess::open({.store = settings.store, .threads = 1},
-                                   [&](exec::Sink& sink, exec::PayloadLoader load) -> std::unique_ptr<exec::Executor> {
-                                     auto executor =
-                                         std::make_unique<exec::DocumentExecutor>(documents, sink, std::move(load));
-                                     host->executor_ = executor.get();
-                                     return executor;
-                                   },
-                                   std::move(settings.shard));
+  auto engine = EngineAccess::open(
+      {.store = settings.store, .threads = 1},
+      [&](exec::Sink& sink, exec::PayloadLoader load) -> std::unique_ptr<exec::Executor> {
+        auto executor = std::make_unique<exec::DocumentExecutor>(documents, sink, std::move(load));
+        host->executor_ = executor.get();
+        return executor;
+      },
+      std::move(settings.shard));
   if (!engine) return std::unexpected{engine.error()};
   host->engine_ = std::make_unique<Engine>(*std::move(engine));
   return host;

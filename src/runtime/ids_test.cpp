@@ -44,7 +44,7 @@ RC_GTEST_PROP(RuntimeIds, of_another_store_are_told_apart, ()) {
 
 // Stores of before keep their ids.
 TEST(RuntimeIds, of_slot_0_are_what_they_always_were) {
-  EXPECT_EQ(to_string(id_of(42, 1000, noon)), "SLOT0");
+  EXPECT_EQ(to_string(id_of(42, 1000, noon)), "01a0c450-6c00-7f39-b03a-8d00000003e8");
   EXPECT_EQ(id_of(42, 1000, noon, 0), id_of(42, 1000, noon));
 }
 

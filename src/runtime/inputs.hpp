@@ -77,7 +77,8 @@ struct AskReply : Reply {
   std::uint64_t sequence = 0;  // of its last event
   RunInfo info = {};
   RunOutcome outcome = {};
-  bool may_go_on = false;  // this engine works on it as long as it is open; false: one of a document that waits for Allow
+  bool may_go_on =
+      false;  // this engine works on it as long as it is open; false: one of a document that waits for Allow
   std::optional<Payload> large_output = {};  // the outcome's output is in the store
   std::string events = {};                   // Question::past: a chunk of those that its history in the store lacks ...
   std::uint64_t events_first = 0;            // ... and the sequence of the first of them, or of the next that will come

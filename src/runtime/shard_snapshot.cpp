@@ -184,7 +184,8 @@ std::expected<std::string, Error> ShardSnapshot::payload(std::string_view hash) 
   return state_->bytes_of({.bytes = *std::move(bytes), .size = 0, .hashed = true});
 }
 
-std::expected<std::string, Error> ShardSnapshot::item_input(const RunId& id, std::string_view step, std::uint32_t item) {
+std::expected<std::string, Error> ShardSnapshot::item_input(const RunId& id, std::string_view step,
+                                                            std::uint32_t item) {
   const auto loaded = state_->load(id);
   if (!loaded) return std::unexpected{loaded.error()};
   const core::Run* const run = *loaded;
@@ -260,7 +261,7 @@ bool may_have_letters(const core::Plan& plan) {
 }  // namespace
 
 std::expected<std::vector<DeadLetter>, Error> ShardSnapshot::dead_letters(const std::optional<RunId>& wanted,
-                                                                     std::size_t limit) {
+                                                                          std::size_t limit) {
   std::vector<DeadLetter> letters;
   const auto look_into = [&](const RunId& id) -> store::Result<void> {
     const auto loaded = state_->load(id);

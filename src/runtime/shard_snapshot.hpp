@@ -69,7 +69,8 @@ struct DeadLetter {
 class ShardSnapshot {
  public:
   static std::expected<ShardSnapshot, Error> open(std::unique_ptr<store::StoreView> view);
-  static std::expected<ShardSnapshot, Error> open(const std::string& path);  // of its file; `not_found` when there is none
+  static std::expected<ShardSnapshot, Error> open(
+      const std::string& path);  // of its file; `not_found` when there is none
   ShardSnapshot(ShardSnapshot&&) noexcept;
   ShardSnapshot& operator=(ShardSnapshot&&) noexcept;
   ~ShardSnapshot();

@@ -106,8 +106,7 @@ struct Snapshot::State {
   std::expected<Part*, Error> part_of(const RunId& id) {
     const auto slot = slot_in(parts.front().snapshot.secret(), id);
     if (!slot) return nullptr;
-    const auto part =
-        std::ranges::find_if(parts, [&](const Part& each) { return each.snapshot.slot() == *slot; });
+    const auto part = std::ranges::find_if(parts, [&](const Part& each) { return each.snapshot.slot() == *slot; });
     if (part != parts.end()) return &*part;
     const auto trouble = std::ranges::find(unreadable, *slot, &Trouble::slot);
     if (trouble != unreadable.end()) return std::unexpected{trouble->error};
@@ -194,7 +193,8 @@ std::expected<RunPage, Error> Snapshot::find(const RunQuery& query, std::string_
     Given* found = nullptr;
     for (Given& each : given) {
       if (!each.has_next()) continue;
-      if (found == nullptr || each.page.runs[each.taken].created > found->page.runs[found->taken].created) found = &each;
+      if (found == nullptr || each.page.runs[each.taken].created > found->page.runs[found->taken].created)
+        found = &each;
     }
     return found;
   };
@@ -206,7 +206,8 @@ std::expected<RunPage, Error> Snapshot::find(const RunQuery& query, std::string_
     (*positions)[next->slot] = number_in(run.id);
     page.runs.push_back(std::move(run));
   }
-  const bool has_more = std::ranges::any_of(given, [](const Given& each) { return each.has_next() || each.page.has_more; });
+  const bool has_more =
+      std::ranges::any_of(given, [](const Given& each) { return each.has_next() || each.page.has_more; });
   if (has_more) page.cursor = cursor_of(*positions);
   return page;
 }
@@ -314,7 +315,8 @@ std::expected<std::vector<DeadLetter>, Error> Snapshot::dead_letters(std::size_t
     std::ranges::move(*more, std::back_inserter(letters));
   }
   if (state_->parts.size() > 1)  // ids begin with the time of creation
-    std::ranges::stable_sort(letters, [](const DeadLetter& left, const DeadLetter& right) { return right.run < left.run; });
+    std::ranges::stable_sort(letters,
+                             [](const DeadLetter& left, const DeadLetter& right) { return right.run < left.run; });
   if (letters.size() > limit) letters.resize(limit);
   return letters;
 }

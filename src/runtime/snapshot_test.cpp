@@ -15,6 +15,8 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/engine_access.hpp"
+#include "store/ledger.hpp"
 #include "store/sqlite/connection.hpp"
 #include "support/run_program.hpp"
 
@@ -246,7 +248,7 @@ TEST_F(RuntimeSnapshot, FindsWhatCameLater) {
   ASSERT_EQ(page->runs.size(), 2U);
   EXPECT_EQ(page->runs.front().name, "flaky");
   expect_prefix(snapshot->events(later).value());
-  EXPECT_TRUE(snapshot->dead_letters({}, 10));
+  EXPECT_TRUE(snapshot->dead_letters(10));
   EXPECT_EQ(snapshot->find({})->runs.size(), 2U) << "also the one that was visited";
   ASSERT_TRUE(engine.remove(later));
   EXPECT_EQ(snapshot->events(later).error().code, ErrorCode::not_found) << "it is gone, not damaged";
@@ -373,6 +375,95 @@ TEST_F(RuntimeSnapshot, SaysWhatIsMissingInAFolderThatCannotBeWritten) {
   waitpid(child, &status, 0);
   chmod(folder_.path().c_str(), 0755);
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// Three engines at once, each with a shard of its own.
+class RuntimeSnapshotOfShards : public RuntimeSnapshot {
+ protected:
+  void SetUp() override {
+    const auto ledger = store::open_ledger(url_);
+    ASSERT_TRUE(ledger);
+    for (int shard = 0; shard < 3; ++shard) {
+      auto owned = (*ledger)->claim();
+      ASSERT_TRUE(owned) << owned.error().message;
+      paths_.push_back(owned->shard.path);
+      auto engine = EngineAccess::open({.threads = 1}, {}, std::move(owned->store));
+      ASSERT_TRUE(engine);
+      engines_.push_back(std::make_unique<Engine>(*std::move(engine)));
+      add_handlers(*engines_.back());
+    }
+  }
+
+  RunId submit(std::size_t shard, Task task) {
+    const auto run = engines_[shard]->submit(std::move(task));
+    EXPECT_TRUE(run);
+    EXPECT_TRUE(engines_[shard]->wait(*run));
+    return *run;
+  }
+
+  std::vector<std::string> paths_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+};
+
+TEST_F(RuntimeSnapshotOfShards, ListsAreMergedByTimeAndPagesFitTogether) {
+  constexpr std::size_t count = 30;
+  std::vector<RunId> newest_first;
+  for (std::size_t run = 0; run < count; ++run) {
+    newest_first.insert(newest_first.begin(), submit(run * 7 % 3, {.handler = "fine"}));
+    std::this_thread::sleep_for(1ms);  // ids within a millisecond have no order
+  }
+  auto snapshot = Snapshot::open(url_);
+  ASSERT_TRUE(snapshot) << snapshot.error().message;
+  EXPECT_EQ(snapshot->shards().size(), 3U);
+  for (const std::size_t limit : {1U, 4U, 29U, 30U, 31U}) {
+    std::vector<RunId> found;
+    std::string cursor;
+    do {
+      const auto page = snapshot->find({.limit = limit}, cursor);
+      ASSERT_TRUE(page);
+      ASSERT_LE(page->runs.size(), limit);
+      for (const RunInfo& run : page->runs) found.push_back(run.id);
+      cursor = page->cursor;
+    } while (!cursor.empty() && found.size() <= count);
+    EXPECT_EQ(found, newest_first) << limit;
+  }
+  EXPECT_EQ(snapshot->resolve("@last"), newest_first.front());
+  for (const char* wrong : {"7", "0:", "x:1", "0:1;1:2"})
+    EXPECT_EQ(snapshot->find({}, wrong).error().code, ErrorCode::invalid) << wrong;
+}
+
+TEST_F(RuntimeSnapshotOfShards, AnIdSaysWhichShardHasItsRun) {
+  for (std::size_t shard = 0; shard < 3; ++shard) {
+    const RunId run = submit(shard, {.handler = "fine", .input = "x", .key = "key " + std::to_string(shard)});
+    auto snapshot = Snapshot::open(url_);
+    ASSERT_TRUE(snapshot);
+    EXPECT_EQ(snapshot->shard_of(run)->path, paths_[shard]);
+    EXPECT_EQ(snapshot->run(run).value()->outcome.output, "x");
+    EXPECT_EQ(snapshot->resolve(to_string(run)), run);
+    EXPECT_EQ(snapshot->find_key("key " + std::to_string(shard)).value(), run);
+    EXPECT_TRUE(snapshot->replay(run)->is_same);
+    expect_prefix(snapshot->events(run).value());
+    RunId foreign = run;
+    foreign.bytes[7] ^= 1U;
+    EXPECT_EQ(snapshot->shard_of(foreign).error().code, ErrorCode::not_found);
+  }
+}
+
+TEST_F(RuntimeSnapshotOfShards, OneThatCannotBeReadHidesNoOther) {
+  std::vector<RunId> runs;
+  for (std::size_t shard = 0; shard < 3; ++shard) runs.push_back(submit(shard, {.handler = "fine"}));
+  engines_.clear();
+  std::ofstream{paths_[1]} << std::string(8192, 'x');
+  auto snapshot = Snapshot::open(url_);
+  ASSERT_TRUE(snapshot);
+  ASSERT_EQ(snapshot->troubles().size(), 1U);
+  EXPECT_NE(snapshot->troubles()[0].message.find(paths_[1]), std::string::npos);
+  EXPECT_EQ(snapshot->find({})->runs.size(), 2U);
+  EXPECT_EQ(snapshot->run(runs[1]).error().code, ErrorCode::store_damaged) << "it may be there";
+  std::ofstream{paths_[0]} << std::string(8192, 'x');
+  snapshot = Snapshot::open(url_);
+  ASSERT_TRUE(snapshot) << "the others have the secret, too";
+  EXPECT_TRUE(snapshot->run(runs[2]).value());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Two processes and one store: who is refused, who is asked, and what the commands say about runs that are not there.
+// Two processes and one run: who is asked, and what the commands say about runs that are not there.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -16,26 +16,6 @@ steps:
   - {id: approval, needs: a, signal: go}
   - {id: b, needs: approval, run: "echo b ${steps.approval.output} >> ran"}
 )";
-
-TEST(TroubleOperate, ASecondOwnerIsRefused) {
-  FlowFolder folder;
-  const auto running = folder.start({"run", folder.flow(waits_for_go)});
-  ASSERT_TRUE(folder.wait_for_event("completed", "a"));
-  folder.write("other.yaml", "steps: [{id: x, run: touch other}]");
-  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
-           {"run", "other.yaml"}, {"exec", "--", "touch", "other"}, {"retry", "@last"}, {"rm", "@last"}}) {
-    const Outcome outcome = folder.reprise(command);
-    EXPECT_EQ(outcome.exit_code, 5) << command.front() << ": " << outcome.err;
-    EXPECT_NE(outcome.err.find("owns it"), std::string::npos) << outcome.err;
-  }
-  EXPECT_FALSE(folder.exists("other"));
-  EXPECT_EQ(folder.reprise({"run", "other.yaml", "--store", "sqlite:second.db"}).exit_code, 0)
-      << "another store is free";
-  EXPECT_EQ(folder.reprise({"signal", "@last", "go", "\"yes\""}).exit_code, 0);
-  EXPECT_EQ(running->join(), 0);
-  EXPECT_EQ(folder.read("ran"), "a\nb yes\n");
-  EXPECT_EQ(folder.reprise({"run", "other.yaml"}).exit_code, 0) << "now it is free";
-}
 
 TEST(TroubleOperate, OwnersOfAMomentAreWaitedFor) {
   FlowFolder folder;
@@ -182,27 +162,6 @@ steps:
   EXPECT_EQ(folder.lines("ended").size(), 6U);
   EXPECT_EQ(folder.count("started", "map"), 6U);
   EXPECT_TRUE(folder.exists("after"));
-}
-
-// The owner would open it again and go away: nobody would work on it.
-TEST(TroubleOperate, AnotherRunIsNotResumedByABusyOwner) {
-  FlowFolder folder;
-  folder.program("work.sh", "test -e open || { touch up; sleep 1000; }");
-  const auto first = folder.start({"run", folder.flow("steps: [{id: a, argv: [work.sh]}]")});
-  ASSERT_TRUE(folder.wait_for_file("up"));
-  first->signal(SIGINT);
-  EXPECT_EQ(first->join(), 130);
-  const std::string interrupted = folder.last_run();
-  folder.write("open", "");
-  const auto second = folder.start({"run", folder.flow(waits_for_go)});
-  ASSERT_TRUE(folder.wait_for_event("completed", "a"));
-  const Outcome refused = folder.reprise({"resume", interrupted});
-  EXPECT_EQ(refused.exit_code, 5) << refused.err;
-  EXPECT_EQ(text_of(folder.show(interrupted), "status"), "canceled");
-  EXPECT_EQ(folder.reprise({"signal", "@last", "go"}).exit_code, 0);
-  EXPECT_EQ(second->join(), 0);
-  EXPECT_EQ(folder.reprise({"resume", interrupted}).exit_code, 0);
-  EXPECT_EQ(text_of(folder.show(interrupted), "status"), "succeeded");
 }
 
 TEST(TroubleOperate, APausedRunStaysPausedAfterAKill) {

@@ -109,8 +109,7 @@ TEST(TroubleShards, MakeWithFourJobs) {
 
 TEST(TroubleShards, APipelineOfExecs) {
   FlowFolder folder;
-  const Outcome outcome =
-      folder.shell(R"("$0" exec -- echo abc | "$0" exec -- tr a-z A-Z | "$0" exec -- rev)");
+  const Outcome outcome = folder.shell(R"("$0" exec -- echo abc | "$0" exec -- tr a-z A-Z | "$0" exec -- rev)");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "CBA\n");
   EXPECT_EQ(count_with_status(folder, "succeeded"), 3U);
@@ -119,8 +118,8 @@ TEST(TroubleShards, APipelineOfExecs) {
 // Who reads its standard input has no shard yet, or the end of the pipe could wait for its beginning for ever.
 TEST(TroubleShards, APipelineNeedsNoMoreShardsThanRunAtOnce) {
   FlowFolder folder;
-  const Outcome outcome =
-      folder.shell(R"(export REPRISE_TEST_SHARDS=1; "$0" exec -- echo abc | "$0" exec -- tr a-z A-Z | "$0" exec -- rev)");
+  const Outcome outcome = folder.shell(
+      R"(export REPRISE_TEST_SHARDS=1; "$0" exec -- echo abc | "$0" exec -- tr a-z A-Z | "$0" exec -- rev)");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "CBA\n");
   EXPECT_FALSE(folder.exists(".reprise/reprise-1.db"));
@@ -143,8 +142,8 @@ TEST(TroubleShards, TwoStartsAtTheSameMomentInAnEmptyFolder) {
 TEST(TroubleShards, EightProcessesWithOneKeyAreOneRun) {
   for (int round = 0; round < 10; ++round) {
     FlowFolder folder;
-    const Outcome outcome = folder.shell(
-        R"(seq 8 | xargs -P8 -I{} "$0" exec --id K -- sh -c 'echo x >> ran; sleep 0.05; echo result')");
+    const Outcome outcome =
+        folder.shell(R"(seq 8 | xargs -P8 -I{} "$0" exec --id K -- sh -c 'echo x >> ran; sleep 0.05; echo result')");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     ASSERT_EQ(sorted_lines(outcome.out), std::vector<std::string>(8, "result"));
     ASSERT_EQ(folder.read("ran"), "x\n");
@@ -176,8 +175,9 @@ TEST(TroubleShards, WhoAskedForTheSameKeyTakesOver) {
   FlowFolder folder;
   folder.program("work.sh", "until [ -e open ]; do rm fail && exit 75; sleep 0.02; done 2>/dev/null; echo result");
   const auto command = [](const char* progress) {
-    return std::vector<std::string>{"exec",      "--id",          "k", "--progress", progress, "--max-attempts",
-                                    "unlimited", "--backoff", "constant:10ms", "--", "./work.sh"};
+    return std::vector<std::string>{"exec",           "--id",      "k",         "--progress",    progress,
+                                    "--max-attempts", "unlimited", "--backoff", "constant:10ms", "--",
+                                    "./work.sh"};
   };
   const auto first = folder.start(command("quiet"));
   ASSERT_TRUE(folder.wait_for_event("started"));
@@ -386,7 +386,8 @@ TEST(TroubleShards, ADamagedShardIsToldAndTheOthersAreShown) {
 TEST(TroubleShards, AStoreOfItsOwnWithSuchANameIsLeftAlone) {
   FlowFolder folder;
   ASSERT_EQ(folder.reprise({"exec", "--store", "my-1.db", "--", "true"}).exit_code, 0);
-  const auto running = folder.start({"exec", "--store", "my.db", "--", "sh", "-c", "touch up; until test -e open; do sleep 0.02; done"});
+  const auto running =
+      folder.start({"exec", "--store", "my.db", "--", "sh", "-c", "touch up; until test -e open; do sleep 0.02; done"});
   ASSERT_TRUE(folder.wait_for_file("up"));
   ASSERT_EQ(folder.reprise({"exec", "--store", "my.db", "--", "touch", "open"}).exit_code, 0);
   EXPECT_EQ(running->join(), 0);

@@ -108,8 +108,11 @@ Result<OwnedShard> FolderLedger::claim_further(std::uint64_t secret) {
     const Shard wanted = shard(slot);
     const Identity ours{secret, slot};
     const auto identity = identity_at(wanted.path);
-    // A store of its own with such a name, a damaged file, or one of a newer program: not for us.
-    if (!identity || (identity->secret != 0 && *identity != ours)) continue;
+    const bool is_unusable = !identity && (identity.error().code == ErrorCode::store_damaged ||
+                                           identity.error().code == ErrorCode::store_newer);
+    const bool is_another_store = identity && identity->secret != 0 && *identity != ours;
+    if (is_unusable || is_another_store) continue;
+    if (!identity) return std::unexpected{identity.error()};
     auto owned = open(wanted, {.secret = secret, .slot = slot});
     if (owned || owned.error().code != ErrorCode::store_locked) return owned;
   }

@@ -143,7 +143,8 @@ void Writer::prepare() {
 // The secret last: a store that has one is complete. Slot 0 is not written, so that such a file is what it always was.
 Result<void> Writer::set_identity(std::uint64_t secret, std::uint32_t slot) {
   if (slot != 0) {
-    auto set = connection_.execute("INSERT OR REPLACE INTO meta VALUES ('slot', " + std::to_string(slot) + ")", "set up");
+    auto set =
+        connection_.execute("INSERT OR REPLACE INTO meta VALUES ('slot', " + std::to_string(slot) + ")", "set up");
     if (!set) return set;
   }
   if (!set_meta_.run(Text{"secret"}, secret)) return std::unexpected{connection_.error("set up")};
