@@ -246,7 +246,7 @@ TEST_F(RuntimeSnapshot, FindsWhatCameLater) {
   ASSERT_EQ(page->runs.size(), 2U);
   EXPECT_EQ(page->runs.front().name, "flaky");
   expect_prefix(snapshot->events(later).value());
-  EXPECT_TRUE(snapshot->dead_letters({}, 10));
+  EXPECT_TRUE(snapshot->dead_letters(10));
   EXPECT_EQ(snapshot->find({})->runs.size(), 2U) << "also the one that was visited";
   ASSERT_TRUE(engine.remove(later));
   EXPECT_EQ(snapshot->events(later).error().code, ErrorCode::not_found) << "it is gone, not damaged";
