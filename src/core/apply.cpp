@@ -4,6 +4,7 @@
 
 #include <reprise/classify.hpp>
 
+#include "base/check.hpp"
 #include "core/core.hpp"
 
 namespace reprise::core {
@@ -54,6 +55,7 @@ void end_preparing(Run& run, StepState& state) {
   state.status = StepStatus::active;
   if (!state.queued) return;  // nobody was asked: this is a replay
   state.queued = false;
+  REPRISE_CHECK(run.preparing > 0, run.number);
   --run.preparing;
 }
 

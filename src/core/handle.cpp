@@ -4,6 +4,7 @@
 
 #include <reprise/classify.hpp>
 
+#include "base/check.hpp"
 #include "core/core.hpp"
 #include "event/codec.hpp"
 
@@ -452,6 +453,7 @@ void Core::cancel_preparation(Run& run, std::uint32_t step) {
   if (!run.step_plan(step).prepares || state.status != StepStatus::preparing || !state.queued) return;
   effects_.cancels.push_back({run.number, step, 0, 0});
   state.queued = false;
+  REPRISE_CHECK(run.preparing > 0, run.number);
   --run.preparing;
 }
 

@@ -4,6 +4,7 @@
 // dropped there instead of being searched for when things change.
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "core/core.hpp"
 
 namespace reprise::core {
@@ -180,6 +181,7 @@ void Core::dispatch(const std::function<std::size_t(std::uint32_t)>& capacity, s
 bool Core::start_next(Queue& queue, std::size_t level, Time now) {
   const Entry entry = queue.levels[level].front();
   queue.levels[level].pop_front();
+  REPRISE_CHECK(queue.size > 0 && counters_.ready > 0, entry.run);
   --queue.size;
   --counters_.ready;
   Run* const run = runs_.find(entry.run);
@@ -238,6 +240,7 @@ void Core::restrict_documents(std::uint64_t first_new) {
     Run* const run = runs_.find(prepare.run);
     if (run == nullptr || is_allowed(*run)) return false;
     run->steps[prepare.step].queued = false;
+    REPRISE_CHECK(run->preparing > 0, run->number);
     --run->preparing;
     return true;
   });

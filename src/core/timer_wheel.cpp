@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <limits>
+
+#include "base/check.hpp"
 
 // A timer stands on the level of the highest byte in which its tick differs from the cursor. So everything on a level is earlier than
 // everything on the levels above it, slots never wrap around, and the first slot of the lowest level that has one comes next. Where a
@@ -91,7 +92,7 @@ TimerWheel::Handle TimerWheel::arm(Time due, const Timer& timer) {
 
 void TimerWheel::cancel(Handle handle) {
   if (handle == none) return;
-  assert(handle < nodes_.size() && nodes_[handle].previous != handle);
+  REPRISE_CHECK(handle < nodes_.size() && nodes_[handle].previous != handle);
   unlink(handle);
   release(handle);
 }
@@ -156,7 +157,7 @@ void TimerWheel::unlink(Index index) noexcept {
 
 TimerWheel::Index TimerWheel::acquire() {
   if (free_count_ != 0) return free_[--free_count_];
-  assert(nodes_.size() < none);
+  REPRISE_CHECK(nodes_.size() < none);
   if (nodes_.size() == free_.size()) {
     free_.resize(std::max<std::size_t>(64, nodes_.size() * 2));
     nodes_.reserve(free_.size());
@@ -168,6 +169,7 @@ TimerWheel::Index TimerWheel::acquire() {
 void TimerWheel::release(Index index) noexcept {
   nodes_[index].previous = index;
   free_[free_count_++] = index;
+  REPRISE_CHECK(armed_ > 0);
   --armed_;
 }
 
