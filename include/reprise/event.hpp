@@ -71,6 +71,9 @@ enum class EventType : std::uint8_t {
   ended = 22,      // the run
   dropped = 23,    // somebody let a dead letter go
   finishing = 24,  // all steps are done, and those that run in any case begin
+  handed_over = 25,  // the attempt's end comes from elsewhere: a sub-flow, which is a run of its own
+  handed_back = 26,  // that run has ended, and the attempt checks what it brought
+  extended = 27,     // the engine did not run when the attempt's time was over: it gets more
 };
 std::string_view name_of(EventType type) noexcept;
 std::optional<EventType> event_type_named(std::string_view name) noexcept;
@@ -96,13 +99,14 @@ struct Event {
   Duration delay{0};                      // retrying, and started when it is a retry: the wait before it
   DelayRange range{};                     // retrying: where the delay was drawn from
   bool floored = false;                   // retrying: retry_after lifted the delay
-  WallTime due{};                         // retrying, submitted with a delay
+  WallTime due{};                         // retrying, submitted with a delay; handed_over, extended: its time is over then
   std::uint64_t total_attempts = 0;       // completed, failed for good
   Duration total_elapsed{0};              // completed, failed for good, ended
   std::uint32_t items = 0;                // prepared
   RunStatus status = RunStatus::running;  // ended; finishing: what it would end with
   // progress: its words; signaled: the name; submitted: the key; cancel_requested: why; fallback: which (fallback, on_failure);
-  // reopened: the step it was limited to; completed: length and hash of the whole output, when `output` is not all of it
+  // reopened: the step it was limited to; completed: length and hash of the whole output, when `output` is not all of it;
+  // handed_over: the id of the other run
   std::string text = {};
   std::string output = {};  // completed: the result; submitted, signaled: the input. Large ones: see `output_size`
   std::uint64_t output_size =

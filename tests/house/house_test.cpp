@@ -22,7 +22,7 @@ const std::vector<Room> rooms{
     {"retry", {"policy"}},
     {"event", {"base", "policy", "text"}},
     {"flow", {"policy", "policy/dialect", "text", "event"}},
-    {"core", {"policy", "event", "flow"}},  // pure: it reads neither text nor clocks
+    {"core", {"base", "policy", "event", "flow"}},  // pure: it reads neither text nor clocks
     {"store", {"base", "env", "policy", "text", "event", "flow", "core"}},
     {"exec", {"base", "env", "policy", "text", "event", "flow", "core", "store"}},
     {"runtime", {"base", "env", "policy", "policy/dialect", "text", "event", "flow", "core", "store", "exec"}},
