@@ -42,6 +42,12 @@ event::Payload payload_of(std::string bytes, std::string& body) {
   return payload;
 }
 
+bool has_facts_of(const RunStory& story, const Task& task) {
+  if (story.plan->is_document) return true;  // it says itself what it wants
+  if (task.deadline && story.plan->deadline != task.deadline->count()) return false;
+  return !task.retry || story.plan->steps[0].policy.max_attempts == task.retry->max_attempts;
+}
+
 }  // namespace
 
 const Known* Callers::any() {
@@ -56,10 +62,11 @@ const Known* Callers::any() {
 
 std::optional<runtime::NewRun> Callers::new_run(Task& task) {
   const core::Plan* const document = machine_.document(task.flow);
-  const auto plan = document != nullptr ? machine_.book()->book_document(*document) : machine_.book()->plan_for(task);
+  auto plan = document != nullptr ? machine_.book()->book_document(*document) : machine_.book()->plan_for(task);
   if (!plan) return std::nullopt;
   runtime::NewRun run;
-  run.plan = *plan;
+  run.plan = plan->plan;
+  run.facts = std::move(plan->facts);
   run.items = static_cast<std::uint32_t>(task.items.size());
   run.input = payload_of(task.items.empty() ? task.input : encode_list(task.items), run.body);
   run.key = task.key;
@@ -112,6 +119,8 @@ void Callers::told_submitted(const std::vector<runtime::NewRun>& runs, const std
       const std::string& name = tasks[index].flow.empty() ? tasks[index].handler : tasks[index].flow;
       if (tasks[index].key.empty() && story->plan->name != name)
         throw Violation{"a run was made of another plan", number};
+      if (tasks[index].key.empty() && !has_facts_of(*story, tasks[index]))
+        throw Violation{"a run has another deadline or policy than its task", number};
     } else {
       if (at->second.id != runs[index].id) throw Violation{"a run has two ids", number};
       if (tasks[index].key.empty()) throw Violation{"two submits were answered with the same run", number};

@@ -37,7 +37,7 @@ void Machine::boot() {
   skew_ = next_skew_;
   store_.power_cycle();
   loop_ = std::make_unique<runtime::Loop>(store_, executor_, settings_, world_.random().next(), wall());
-  book_ = std::make_unique<runtime::PlanBook>(std::nullopt);
+  book_ = std::make_unique<runtime::PlanBook>(std::nullopt, core::FactsDecoder{pattern_compiler(), nullptr});
   auto plans = loop_->recover(pattern_compiler(), wall());
   if (!plans) {
     if (plans.error().code != ErrorCode::store_unavailable)

@@ -231,7 +231,7 @@ void Model::finishing(RunStory& story, const Record& record) {
 void Model::submitted(RunStory& story, const Record& record) {
   const core::NumberedPlan* const plan = shadow_.plan(record.plan);
   if (plan == nullptr) fail(story, "submitted with a plan that was not recorded");
-  story.plan = plan->plan;
+  story.plan = core::own_plan(*shadow_.find(story.number));
   story.key = record.text;
   story.created = record.time;
   story.epoch = record.time;

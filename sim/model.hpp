@@ -91,7 +91,9 @@ struct RunStory {
 
 class Model {
  public:
-  Model(World& world, core::PatternCompiler compile) : world_{world}, compile_{std::move(compile)}, shadow_{birth, 1} {}
+  Model(World& world, core::PatternCompiler compile) : world_{world}, compile_{std::move(compile)}, shadow_{birth, 1} {
+    shadow_.use(core::FactsDecoder{compile_, nullptr});
+  }
 
   // ---- the store tells ----
   void durable(const store::Commit& commit);

@@ -215,6 +215,7 @@ void Core::apply_submitted(Run& run, const Record& record) {
   run.key = record.text;
   run.input = Payload::of(record.payload);
   run.plan = plan(record.plan);
+  if (run.facts == nullptr && !record.facts.empty()) run.facts = facts_.read(record.facts);  // a replay
   const std::size_t count = run.step_count();
   run.steps = std::make_unique<StepState[]>(count);
   run.open_steps = static_cast<std::uint32_t>(count);

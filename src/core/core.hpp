@@ -42,6 +42,7 @@ struct Submission {
   std::string_view key = {};
   Time due = 0;  // 0 = at once
   std::uint8_t priority = 5;
+  std::unique_ptr<const RunFacts> facts = {};
   bool asleep = false;  // memory is short: it takes no place in queues and wheel, and is loaded later
 };
 
@@ -105,6 +106,8 @@ class Core {
   // ---- plans and queues ----
   const NumberedPlan* add_plan(std::uint32_t number, std::shared_ptr<const Plan> plan);
   const NumberedPlan* plan(std::uint32_t number) const;
+  // How facts of runs are read. Before anything is replayed or restored.
+  void use(FactsDecoder decoder) { facts_ = std::move(decoder); }
   // Work waits in the queue of its handler until this says that there is one. `limit` 0 = no limit.
   void open_queue(std::string_view handler, std::uint32_t executor_number, std::uint32_t limit);
   std::uint32_t executor_number(std::uint32_t queue) const { return queues_[queue].executor_number; }
@@ -113,7 +116,7 @@ class Core {
   void allow(std::uint64_t run, Time now);
 
   // ---- inputs ----
-  Run& submit(const Submission& submission, Time now);
+  Run& submit(Submission submission, Time now);
   // A result that comes late or twice changes nothing. False: it was one of those.
   bool succeeded(const AttemptId& id, const event::PayloadView& output, Time now, std::string_view whole_output = {});
   bool failed(const AttemptId& id, const Failure& failure, bool precondition, Time now);
@@ -150,7 +153,8 @@ class Core {
 
   // ---- recovery, and coming and going ----
   Run* find(std::uint64_t number) const noexcept { return runs_.find(number); }
-  Run& add(std::uint64_t number) { return runs_.add(number); }  // empty, to be filled by decode_state() or replay()
+  Run& add(std::uint64_t number) { return runs_.add(number); }  // empty, to be filled by restore() or replay()
+  bool restore(Run& run, std::string_view state);  // decode_state() with the plans and facts of this core
   // Applies events from the journal to a run that is not live. False: they do not fit.
   bool replay(Run& run, std::string_view chunk, std::uint64_t first_sequence);
   // Takes its place in queues and wheel. Attempts that were running are lost, and decided like failures; those outside are not.
@@ -267,6 +271,7 @@ class Core {
   std::vector<std::unique_ptr<NumberedPlan>> plans_;  // by number; numbers are small
   std::vector<Queue> queues_;
   std::map<std::string, std::uint32_t, std::less<>> queue_numbers_;
+  FactsDecoder facts_;
   RunTable runs_;
   TimerWheel wheel_;
   Random random_;

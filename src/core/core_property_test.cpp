@@ -280,7 +280,8 @@ class World {
     driver.submit(plan, {.items = dice.one_in(2) && !plan->plan->is_document ? 1 + dice.below(4) : 0,
                          .delay = dice.any_of<Duration>({0s, 0s, 1s, 1min}),
                          .priority = static_cast<std::uint8_t>(dice.below(10)),
-                         .asleep = dice.one_in(10)});
+                         .asleep = dice.one_in(10),
+                         .facts = {.deadline = dice.one_in(3) ? Duration{30s}.count() : 0}});
   }
 
   void operate() {
@@ -455,8 +456,7 @@ class World {
     for (std::uint32_t number = 0; number < driver.plans.size(); ++number) other.add_plan(number, driver.plans[number]);
     core::Run& copy = other.add(run.number);
     if (const auto image = images_.find(run.number); image != images_.end()) {
-      EXPECT_TRUE(decode_state(
-          image->second, [&](std::uint32_t number) { return other.plan(number); }, copy));
+      EXPECT_TRUE(other.restore(copy, image->second));
     }
     if (!run.events.empty()) {
       EXPECT_TRUE(other.replay(copy, run.events, run.events_first));
@@ -471,8 +471,7 @@ class World {
     EXPECT_EQ(replayed(run), state);
     EXPECT_EQ(replayed(run), state);
     core::Run copy;
-    ASSERT_TRUE(decode_state(
-        state, [&](std::uint32_t number) { return driver.core.plan(number); }, copy));
+    ASSERT_TRUE(driver.core.restore(copy, state));
     EXPECT_EQ(state_of(copy), state);
     EXPECT_EQ(copy.open_steps, run.open_steps);
   }
@@ -671,11 +670,9 @@ RC_GTEST_PROP(CoreProperties, the_same_inputs_give_the_same_bytes, ()) {
 }
 
 // Damaged bytes are refused or read as some state, and never crash.
-void read_damaged(const std::string& bytes, const Core& core) {
+void read_damaged(const std::string& bytes, Core& core) {
   core::Run run;
-  if (!decode_state(
-          bytes, [&](std::uint32_t number) { return core.plan(number); }, run))
-    return;
+  if (!core.restore(run, bytes)) return;
   const std::string again = state_of(run);
   RC_ASSERT(!again.empty());
   outcome_of(run);
@@ -709,8 +706,9 @@ TEST(CoreState, a_run_whose_plan_is_not_there_can_be_forgotten) {
   CoreDriver driver;
   const std::string bytes = state_of(driver.submit(task(policy::standard)));
   core::Run& run = driver.core.add(4711);
+  FactsDecoder facts;
   EXPECT_FALSE(decode_state(
-      bytes, [&](std::uint32_t) { return decltype(driver.core.plan(0)){nullptr}; }, run));
+      bytes, [&](std::uint32_t) { return decltype(driver.core.plan(0)){nullptr}; }, facts, run));
   driver.core.forget(run);
 }
 
@@ -719,8 +717,7 @@ TEST(CoreState, a_newer_version_is_refused) {
   std::string bytes = state_of(driver.submit(task(policy::standard)));
   bytes[0] = 2;
   core::Run run;
-  EXPECT_FALSE(decode_state(
-      bytes, [&](std::uint32_t number) { return driver.core.plan(number); }, run));
+  EXPECT_FALSE(driver.core.restore(run, bytes));
 }
 
 }  // namespace

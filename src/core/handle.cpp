@@ -55,21 +55,22 @@ void Core::emit(Run& run, Record& record, Time now) {
   apply(run, record);
 }
 
-Run& Core::submit(const Submission& submission, Time now) {
+Run& Core::submit(Submission submission, Time now) {
   Run& run = runs_.add(submission.run);
   run.live = !submission.asleep;
   run.last_time = now;
+  run.facts = std::move(submission.facts);
   Record record{.type = EventType::submitted,
                 .due = submission.due > now ? submission.due : 0,
                 .plan = submission.plan->number,
                 .priority = submission.priority,
                 .items = submission.items,
                 .text = submission.key,
-                .payload = submission.input};
+                .payload = submission.input,
+                .facts = run.facts != nullptr ? std::string_view{run.facts->bytes} : std::string_view{}};
   emit(run, record, now);
-  const std::int64_t deadline = run.plan->plan->deadline;
-  if (deadline > 0 && run.live)
-    run.deadline_timer = wheel_.arm(later(run.created, deadline), {run.number, whole_run, 0});
+  if (run.deadline() > 0 && run.live)
+    run.deadline_timer = wheel_.arm(later(run.created, run.deadline()), {run.number, whole_run, 0});
   ++counters_.accepted;
   settle(run, now);
   return run;
@@ -205,11 +206,12 @@ void Core::progressed(const AttemptId& id, std::string_view text, Time now) {
 void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost,
                         Time now) {
   const StepPlan& plan = run.step_plan(step);
+  const Policy& policy = run.policy(step);
   const StepState& state = run.steps[step];
   const Item& item = *state.touched(index);
   if (item.stage != stage::main) return fail_last_resort(run, step, index, failure, lost, now);
   History history{.attempt = std::max<std::uint64_t>(item.attempt, 1),
-                  .elapsed = elapsed_of(state, item, plan.policy, now),
+                  .elapsed = elapsed_of(state, item, policy, now),
                   .canceled = run.cancel_requested};
   if (item.trouble != nullptr) {
     history.waited = Duration{item.trouble->waited};
@@ -218,11 +220,11 @@ void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const
   std::optional<FailureClass> judged;
   if (plan.breaker_limit > 0) {
     Evidence evidence = evidence_of(failure);
-    evidence.types = plan.policy.types;
+    evidence.types = policy.types;
     judged = classify(evidence).failure_class;
     history.circuit_open = breaker_count(run, step, *judged, failure) >= plan.breaker_limit;
   }
-  Decision decision = decide(plan.policy, history, failure, random_);
+  Decision decision = decide(policy, history, failure, random_);
   if (judged)
     decision.failure_class = *judged;  // a policy without classes does not judge, and the breaker counts by class
   retry_or_give_up(run, step, index, failure, decision, lost, now);
@@ -341,7 +343,7 @@ void Core::give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time 
 
 bool Core::start(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
   StepState& state = run.steps[step];
-  const Policy& policy = run.step_plan(step).policy;
+  const Policy& policy = run.policy(step);
   const Item* const item = state.touched(index);
   const std::uint32_t attempt = (item != nullptr ? item->attempt : 0) + 1;
   const bool by_policy = attempt > 1 && item->stage == stage::main;
@@ -447,7 +449,7 @@ void Core::fire_outside(Run& run, std::uint32_t step, std::uint32_t index, Time 
   if (item.due > now) return index_outside(run, step, index, run.steps[step].item(index));  // the clock was set back
   const AttemptId id{run.number, step, index, item.token};
   const std::int64_t late = now - item.due;
-  const auto& limit = run.step_plan(step).policy.attempt_timeout;
+  const auto& limit = run.policy(step).attempt_timeout;
   if (late > base::late_without_excuse.count()) {
     extended(id, later(now, limit ? std::min(late, limit->count()) : late), now);
     return;
@@ -676,7 +678,8 @@ void Core::settle(Run& run, Time now) {
     return;
   }
   emit(run, ended, now);
-  if (run.plan->plan->is_document) effects_.ended.push_back(run.number);
+  const bool may_have_parent = run.plan->plan->is_document || (run.facts != nullptr && run.facts->parent);
+  if (may_have_parent) effects_.ended.push_back(run.number);
 }
 
 void Core::settle_failed_step(Run& run, std::uint32_t step, Time now) {
@@ -743,6 +746,11 @@ bool fits(const Run& run, const Record& record) {
 
 }  // namespace
 
+bool Core::restore(Run& run, std::string_view state) {
+  return decode_state(
+      state, [this](std::uint32_t number) { return plan(number); }, facts_, run);
+}
+
 bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence) {
   event::ChunkReader reader{chunk, first_sequence};
   Record record;
@@ -762,6 +770,7 @@ bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence
     }
     run.events.append(reader.raw());
     apply(run, record);
+    if (is_first && !record.facts.empty() && run.facts == nullptr) return false;
     run.finished.clear();
     fresh = true;
   }

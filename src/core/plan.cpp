@@ -59,7 +59,7 @@ FailureRule read_rule(ByteReader& in, const PatternCompiler& compile) {
   if (rule.what == FailureRule::What::message && in.ok()) {
     std::string_view expression = rule.text;
     if (expression.size() >= 2) expression = expression.substr(1, expression.size() - 2);  // between the slashes
-    rule.pattern = compile(expression);
+    if (compile) rule.pattern = compile(expression);
     if (rule.pattern == nullptr) in.fail();
   }
   return rule;
@@ -246,6 +246,22 @@ void Plan::adopt_types() {
   for (const auto& [type, parent] : types) tree->add(type, parent);
   type_tree = std::move(tree);
   for (StepPlan& step : steps) step.policy.types = type_tree.get();
+}
+
+std::string encode_policy(const Policy& policy) {
+  std::string out;
+  put_byte(out, plan_version);
+  put_policy(out, policy);
+  return out;
+}
+
+std::optional<Policy> decode_policy(std::string_view bytes, const PatternCompiler& compile, const TypeTree* types) {
+  ByteReader in{bytes};
+  const std::uint8_t version = in.byte();
+  if (version == 0 || version > plan_version) return std::nullopt;
+  Policy policy = read_policy(in, compile, types);
+  if (!in.ok()) return std::nullopt;
+  return policy;
 }
 
 std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternCompiler& compile, const TypeTree* types) {

@@ -8,6 +8,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,5 +84,8 @@ using PatternCompiler = std::function<std::shared_ptr<const MessagePattern>(std:
 // The stored form: equal plans give equal bytes. Reading a newer form is refused; unreadable bytes are `store_damaged`.
 std::string encode_plan(const Plan& plan);
 std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternCompiler& compile, const TypeTree* types);
+// A policy alone, as plans have it.
+std::string encode_policy(const Policy& policy);
+std::optional<Policy> decode_policy(std::string_view bytes, const PatternCompiler& compile, const TypeTree* types);
 
 }  // namespace reprise::core

@@ -9,7 +9,7 @@
 namespace reprise::core {
 
 Time deadline_of(const Run& run) {
-  const std::int64_t deadline = run.plan->plan->deadline;
+  const std::int64_t deadline = run.deadline();
   return deadline == 0 ? INT64_MAX : later(run.created + run.paused_total, deadline);
 }
 
@@ -60,7 +60,7 @@ void Core::take_timers(Run& run) {
 }
 
 void Core::index_run(Run& run, Time now) {
-  const std::int64_t deadline = run.plan->plan->deadline;
+  const std::int64_t deadline = run.deadline();
   if (deadline > 0 && run.deadline_timer == TimerWheel::none && run.paused_at == 0 && !run.cancel_requested) {
     run.deadline_timer = wheel_.arm(later(run.created + run.paused_total, deadline), {run.number, whole_run, 0});
   }
@@ -279,7 +279,7 @@ std::optional<Time> Core::idle_until(const Run& run) const {
     }
   }
   if (run.paused_at != 0) return earliest;
-  const std::int64_t deadline = run.plan->plan->deadline;
+  const std::int64_t deadline = run.deadline();
   if (deadline > 0) earliest = std::min(earliest, later(run.created + run.paused_total, deadline));
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     const StepState& state = run.steps[step];

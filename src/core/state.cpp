@@ -20,6 +20,7 @@ constexpr std::uint8_t state_version = 1;
 namespace run_flag {
 constexpr unsigned cancel_requested = 1U << 0U;
 constexpr unsigned extra = 1U << 1U;
+constexpr unsigned facts = 1U << 2U;
 constexpr unsigned outside = 1U << 3U;
 }  // namespace run_flag
 namespace step_flag {
@@ -263,7 +264,7 @@ void encode_state(const Run& run, std::string& out) {
   const bool has_outside = run.extra != nullptr && !(run.extra->outside.empty() && run.extra->overdue.empty());
   put_byte(out, state_version);
   put_byte(out, (run.cancel_requested ? run_flag::cancel_requested : 0U) | (has_extra ? run_flag::extra : 0U) |
-                    (has_outside ? run_flag::outside : 0U));
+                    (run.facts != nullptr ? run_flag::facts : 0U) | (has_outside ? run_flag::outside : 0U));
   put_varint(out, run.plan->number);
   put_signed(out, run.created);
   put_time(out, run.due, run.created);
@@ -279,10 +280,11 @@ void encode_state(const Run& run, std::string& out) {
   event::put_payload(out, run.input.view());
   for (std::size_t step = 0; step < run.step_count(); ++step) put_step(out, run.steps[step], run.created);
   if (has_extra) put_extra(out, *run.extra);
+  if (run.facts != nullptr) put_bytes(out, run.facts->bytes);
   if (has_outside) put_outside(out, *run.extra);
 }
 
-bool decode_state(std::string_view bytes, const PlanFinder& plans, Run& run) {
+bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder& facts, Run& run) {
   ByteReader in{bytes};
   if (in.byte() != state_version) return false;
   const unsigned flags = in.byte();
@@ -304,9 +306,23 @@ bool decode_state(std::string_view bytes, const PlanFinder& plans, Run& run) {
   run.steps = std::make_unique<StepState[]>(run.step_count());
   for (std::size_t step = 0; step < run.step_count() && in.ok(); ++step) read_step(in, run.steps[step], run.created);
   if ((flags & run_flag::extra) != 0) run.extra = read_extra(in);
+  if ((flags & run_flag::facts) != 0 && (run.facts = facts.read(in.bytes())) == nullptr) in.fail();
   if ((flags & run_flag::outside) != 0 && in.ok()) read_outside(in, run);
   run.open_steps = count_open_steps(run);
   return in.ok();
+}
+
+std::shared_ptr<const Plan> own_plan(const Run& run) {
+  if (run.facts == nullptr) return run.plan->plan;
+  auto own = std::make_shared<Plan>(*run.plan->plan);
+  own->deadline = run.deadline();
+  if (run.facts->policy != nullptr) {
+    for (StepPlan& step : own->steps) {
+      step.policy = *run.facts->policy;
+      step.level = PolicyLevel::work_item;
+    }
+  }
+  return own;
 }
 
 RunOutcome outcome_of(const Run& run) {
@@ -333,6 +349,7 @@ std::size_t bytes_of(const Run& run) noexcept {
   constexpr std::size_t outside_bytes = sizeof(std::pair<Extra::Place, Outside>) + 5 * sizeof(void*);  // a node of its map
   std::size_t bytes =
       sizeof(Run) + 2 * sizeof(void*) + run.events.capacity() + run.input.bytes.capacity() + run.key.capacity();
+  if (run.facts != nullptr) bytes += sizeof(RunFacts) + run.facts->bytes.capacity();
   if (run.extra != nullptr) bytes += run.extra->outside.size() * outside_bytes;
   if (run.steps == nullptr) return bytes;
   bytes += run.step_count() * sizeof(StepState);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/facts.hpp"
 #include "core/plan.hpp"
 #include "core/timer_wheel.hpp"
 #include "event/record.hpp"
@@ -156,6 +157,7 @@ struct Run {
   Payload input;
   std::unique_ptr<StepState[]> steps;
   std::unique_ptr<Extra> extra;
+  std::unique_ptr<const RunFacts> facts;  // what it has for itself; nullptr = nothing
 
   // volatile
   bool live = false;     // stands in queues and in the wheel
@@ -182,6 +184,13 @@ struct Run {
 
   std::size_t step_count() const noexcept { return plan->plan->steps.size(); }
   const StepPlan& step_plan(std::uint32_t step) const { return plan->plan->steps[step]; }
+  const Policy& policy(std::uint32_t step) const {
+    return facts != nullptr && facts->policy != nullptr ? *facts->policy : plan->plan->steps[step].policy;
+  }
+  // From its creation, pauses aside; 0 = none.
+  std::int64_t deadline() const noexcept {
+    return facts != nullptr && facts->deadline > 0 ? facts->deadline : plan->plan->deadline;
+  }
   bool has_ended() const noexcept { return !is_open(status); }
   // nullptr: the item's attempt is not outside.
   const Outside* outside_of(std::uint32_t step, std::uint32_t item) const {
@@ -197,8 +206,10 @@ struct Run {
 void encode_state(const Run& run, std::string& out);
 // Fills in a fresh run whose number is set. False: the bytes are damaged, or from a newer version.
 using PlanFinder = std::function<const NumberedPlan*(std::uint32_t)>;
-bool decode_state(std::string_view bytes, const PlanFinder& plans, Run& run);
+bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder& facts, Run& run);
 
+// Its plan with what it has for itself: what is told to people about its deadline and its policies.
+std::shared_ptr<const Plan> own_plan(const Run& run);
 // How it ended, or how it stands.
 RunOutcome outcome_of(const Run& run);
 // The result of a run that has succeeded; nullptr = it has none. A hashed one is missing from outcome_of().

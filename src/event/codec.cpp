@@ -26,6 +26,7 @@ namespace bit {
 constexpr unsigned payload = 1U << 4U;  // submitted, prepared, completed, signaled
 constexpr unsigned due = 1U << 5U;      // submitted, retrying
 constexpr unsigned text = 1U << 6U;     // submitted, completed
+constexpr unsigned facts = 1U << 7U;    // submitted
 constexpr unsigned part = 1U << 4U;     // reopened: not everything
 
 constexpr unsigned returns = 1U << 4U;  // handed_over; `due` is as above
@@ -131,7 +132,7 @@ class Draft {
   // The most is `handed_over` with every number at its largest: 27 bytes that all types share, 26 of its own, and 78 of its failure.
   // `failed` follows with 27, 7 and 78, and `retrying` with 27 and 55.
   static constexpr std::size_t number_bytes_max = 160;
-  static constexpr std::size_t tails_max = 3;  // a failure has three texts; payload, length and text
+  static constexpr std::size_t tails_max = 4;  // `submitted`: key, payload, length and facts
 
   char* begin() noexcept { return buffer_ + varint_bytes_max; }
   const char* begin() const noexcept { return buffer_ + varint_bytes_max; }
@@ -253,7 +254,10 @@ unsigned put_submitted(Draft& draft, const Record& record) noexcept {
     flags |= bit::text;
     draft.text(record.text);
   }
-  return flags | put_optional_payload(draft, record.payload);
+  flags |= put_optional_payload(draft, record.payload);
+  if (record.facts.empty()) return flags;
+  draft.text_at_the_end(record.facts);
+  return flags | bit::facts;
 }
 
 void read_submitted(ByteReader& in, unsigned flags, Record& record) noexcept {
@@ -262,6 +266,7 @@ void read_submitted(ByteReader& in, unsigned flags, Record& record) noexcept {
   record.items = in.varint32();
   if ((flags & bit::due) != 0) record.due = plus(record.time, in.signed_varint());
   read_text_and_payload(in, (flags & bit::text) != 0, (flags & bit::payload) != 0, record);
+  if ((flags & bit::facts) != 0) record.facts = in.bytes();
 }
 
 unsigned put_prepared(Draft& draft, const Record& record) noexcept {

@@ -22,6 +22,7 @@ constexpr Time noon = 1'790'000'000'000'000'000;
 struct Sample {
   Record fields;
   std::string text;
+  std::string facts;
   std::string payload;
   std::uint64_t payload_size = 0;
   bool hashed = false;
@@ -31,6 +32,7 @@ struct Sample {
   Record record() const {
     Record record = fields;
     record.text = text;
+    record.facts = facts;
     record.payload = {payload, payload_size, hashed};
     record.failure = has_failure ? &failure : nullptr;
     return record;
@@ -53,6 +55,7 @@ Record kept(const Record& all) {
       record.due = all.due;
       record.text = all.text;
       record.payload = all.payload;
+      record.facts = all.facts;
       break;
     case EventType::prepared:
       record.items = all.items;
@@ -127,7 +130,8 @@ bool same(const Record& left, const Record& right) {
   };
   const bool failures = left.failure == nullptr || right.failure == nullptr ? left.failure == right.failure
                                                                             : *left.failure == *right.failure;
-  return numbers(left) == numbers(right) && left.text == right.text && left.payload == right.payload && failures;
+  return numbers(left) == numbers(right) && left.text == right.text && left.payload == right.payload &&
+         left.facts == right.facts && failures;
 }
 
 // ---- any record ----------------------------------------
@@ -204,6 +208,7 @@ Sample any_sample() {
                    .from_step = any_number<std::uint32_t>(),
                    .fingerprint = any_number<std::uint64_t>()};
   sample.text = any_bytes();
+  sample.facts = any_bytes();
   sample.hashed = any_flag();
   sample.payload = sample.hashed ? std::string(32, *rc::gen::arbitrary<char>()) : any_bytes();
   sample.payload_size = sample.hashed ? any_number<std::uint64_t>() >> 1U : sample.payload.size();
@@ -245,6 +250,7 @@ Sample largest(EventType type) {
                    .from_step = UINT32_MAX,
                    .fingerprint = UINT64_MAX};
   sample.text = std::string(70'000, 't');
+  sample.facts = std::string(70'000, 'f');
   sample.payload = std::string(32, '\xFF');
   sample.payload_size = UINT64_MAX >> 1U;
   sample.hashed = true;
@@ -305,6 +311,7 @@ std::size_t read_all(std::string_view chunk, bool& ok) {
     ++count;
     RC_ASSERT(record.sequence == count);
     RC_ASSERT(looks_into(chunk, record.text));
+    RC_ASSERT(looks_into(chunk, record.facts));
     RC_ASSERT(looks_into(chunk, record.payload.bytes));
     if (record.failure != nullptr) RC_ASSERT(record.failure->message.size() <= chunk.size());
   }
@@ -434,6 +441,15 @@ TEST(EventCodec, the_stored_form_does_not_change) {
                       .text = "key",
                       .payload = {"in", 2, false}}),
             "\x0E\x01\x70\x02\x01\x05\x02\x04\x03\x04keyin");
+  // Facts stand last with their length, so that a reader who knows of none still finds the rest.
+  EXPECT_EQ(bytes_of({.type = EventType::submitted,
+                      .time = noon + 1,
+                      .plan = 1,
+                      .priority = 5,
+                      .items = 2,
+                      .payload = {"in", 2, false},
+                      .facts = "\x01\x01\x04"}),
+            "\x0D\x01\x90\x02\x01\x05\x02\x04in\x03\x01\x01\x04");
   EXPECT_EQ(bytes_of({.type = EventType::prepared, .time = noon + 1, .items = 2}),
             std::string("\x04\x02\x00\x02\x02", 5));
   EXPECT_EQ(bytes_of({.type = EventType::failed,

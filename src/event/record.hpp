@@ -83,6 +83,7 @@ struct Record {
   std::string_view text = {};     // progress, signaled, submitted (key), cancel_requested, completed
   RunId other = {};               // handed_over: the run that does the work
   PayloadView payload = {};       // submitted, prepared, completed, signaled
+  std::string_view facts = {};    // submitted: what the run has for itself (facts.hpp)
 };
 
 }  // namespace reprise::event

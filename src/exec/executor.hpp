@@ -92,6 +92,15 @@ struct Outcome {
   bool precondition = false;              // failed before the work itself began
 };
 
+// How an attempt goes on that a sub-flow works for.
+struct HandedOver {
+  AttemptId id;
+  std::string key;                       // the same key finds the same run again, also after a crash
+  Duration time_left{0};                 // of the attempt; 0 = it has no limit
+  std::unique_ptr<Failure> overdue = {};  // what it fails with when its time is over
+  bool returns = false;                  // it comes back with what the flow has brought; otherwise that is its result
+};
+
 struct Progress {
   AttemptId id;
   std::string text;

@@ -73,6 +73,10 @@ bool Loop::hand_over(HandOver& over, Time now) {
     core_.failed(over.id, refused(admitted.error().message), false, now);
     return true;
   }
+  core::RunFacts facts = over.child.facts != nullptr ? *over.child.facts : core::RunFacts{};
+  facts.parent = core::Parent{id(parent->number, parent->created), over.id.step, over.id.item, over.id.token};
+  facts.bytes = core::encode_facts(facts);
+  over.child.facts = std::make_unique<const core::RunFacts>(std::move(facts));
   accept(over.child, std::nullopt, now);
   record_hand_over(over, over.child.id, false, now);
   return true;

@@ -266,14 +266,15 @@ void Loop::add_jobs(Batch& batch) {
     job.step = plan.name;
     job.input_is_list = state.map != nullptr;
     job.input = state.map != nullptr && plan.for_each ? state.map->list : run.input;
-    job.timeout = plan.policy.attempt_timeout.value_or(Duration{0});
-    if (run.plan->plan->deadline > 0) job.deadline = core::deadline_of(run);
+    const Policy& policy = run.policy(start.id.step);
+    job.timeout = policy.attempt_timeout.value_or(Duration{0});
+    if (run.deadline() > 0) job.deadline = core::deadline_of(run);
     const core::Item* const item = state.touched(start.id.item);  // nullptr: its step was sent back in the meantime
     const bool by_policy = item == nullptr || item->stage == core::stage::main;
-    if (by_policy && plan.policy.max_elapsed && (start.attempt > 1 || plan.policy.max_elapsed->count() > 0)) {
-      const bool from_creation = plan.policy.elapsed_from == ElapsedFrom::creation;
+    if (by_policy && policy.max_elapsed && (start.attempt > 1 || policy.max_elapsed->count() > 0)) {
+      const bool from_creation = policy.elapsed_from == ElapsedFrom::creation;
       const Time base = from_creation || item == nullptr ? state.activated : item->first_started;
-      const std::int64_t limit = plan.policy.max_elapsed->count();
+      const std::int64_t limit = policy.max_elapsed->count();
       job.deadline = sooner(job.deadline, base > INT64_MAX - limit ? INT64_MAX : base + limit);
     }
     add_context(job, run);

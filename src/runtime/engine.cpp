@@ -98,7 +98,7 @@ struct Engine::State final : exec::Sink {
         env{settings.env != nullptr ? *settings.env : system_env()},
         clock{env, wall_clock_now_exactly().time_since_epoch().count()},
         store{std::move(opened)},
-        book{settings.retry},
+        book{settings.retry, {compile, settings.types}},
         pool{{.threads = threads_for(settings),
               .grace = settings.grace,
               .max_abandoned = settings.max_abandoned,
@@ -177,7 +177,7 @@ struct Engine::State final : exec::Sink {
   // Each event that is stored, one after the other: there may be millions. Gives a history that has seen all of them.
   std::expected<event::History, Error> read_past(const RunId& run, const std::function<void(Event&&)>& visit);
   std::expected<RunId, Error> submit_one(runtime::NewRun run);
-  std::expected<runtime::NewRun, Error> new_run(Task& task, std::expected<const runtime::BookedPlan*, Error> plan);
+  std::expected<runtime::NewRun, Error> new_run(Task& task, std::expected<runtime::PlannedTask, Error> plan);
   std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question,
                                                                         bool has_limit = false);
   std::expected<RunOutcome, Error> outcome_in(Awaited<runtime::AskReply>& reply);
@@ -223,7 +223,20 @@ std::expected<RunId, Error> runtime::EngineAccess::submit(Engine& engine, core::
   return state.submit_one(*std::move(run));
 }
 
-void runtime::EngineAccess::allow(Engine& engine, const RunId& run) { engine.state_->driver.push(Allow{run}); }
+void runtime::EngineAccess::allow(Engine& engine, const RunId& run, bool resumes) {
+  engine.state_->driver.push(Allow{run, resumes});
+}
+
+std::expected<void, Error> runtime::EngineAccess::hand_over(Engine& engine, exec::HandedOver over, core::Plan plan,
+                                                            std::string input) {
+  Engine::State& state = *engine.state_;
+  Task task{.input = std::move(input), .key = std::move(over.key)};
+  auto child = state.new_run(task, state.book.book_document(std::move(plan)));
+  if (!child) return std::unexpected{child.error()};
+  state.driver.push(
+      HandOver{over.id, *std::move(child), over.time_left, std::move(over.overdue), over.returns});
+  return {};
+}
 
 std::expected<std::uint64_t, Error> runtime::EngineAccess::last_sequence(Engine& engine, const RunId& run) {
   const auto reply = engine.state_->ask(run, Question::now);
@@ -277,14 +290,15 @@ std::expected<void, Error> Engine::flow(Flow flow) { return state_->book.add_flo
 // ---- submitting ----------------------------------------
 
 std::expected<runtime::NewRun, Error> Engine::State::new_run(Task& task,
-                                                             std::expected<const runtime::BookedPlan*, Error> plan) {
+                                                             std::expected<runtime::PlannedTask, Error> plan) {
   if (task.key.size() > key_max) return invalid("a key has at most 512 bytes");
   if (task.priority > 9) return invalid("priority is 0 (last) to 9 (first), not " + std::to_string(task.priority));
   if (task.delay.count() < 0) return invalid("a delay is not negative");
   if (task.input.size() > payload_max) return invalid("an input has at most 1 GiB");
   if (!plan) return std::unexpected{plan.error()};
   runtime::NewRun run;
-  run.plan = *plan;
+  run.plan = plan->plan;
+  run.facts = std::move(plan->facts);
   run.items = static_cast<std::uint32_t>(task.items.size());
   run.input = payload_of(task.items.empty() ? std::move(task.input) : encode_list(task.items), run.body);
   run.key = std::move(task.key);

@@ -40,6 +40,7 @@ struct BookedPlan {
 
 struct NewRun {
   const BookedPlan* plan = nullptr;
+  std::unique_ptr<const core::RunFacts> facts = {};
   Payload input = {};     // over 4 KiB: the hash ...
   std::string body = {};  // ... of this
   std::uint32_t items = 0;

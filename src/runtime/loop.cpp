@@ -186,6 +186,7 @@ void Loop::accept(NewRun& run, const std::optional<RunId>& known, Time now) {
                                       .key = run.key,
                                       .due = due,
                                       .priority = run.priority,
+                                      .facts = std::move(run.facts),
                                       .asleep = memory_is_short()},
                                      now);
   ++open_;

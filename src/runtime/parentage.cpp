@@ -21,7 +21,11 @@ std::optional<ParentPlace> parent_in_key(std::string_view key) {
   return place;
 }
 
-std::optional<ParentPlace> parent_of(const core::Run& child) { return parent_in_key(child.key); }
+std::optional<ParentPlace> parent_of(const core::Run& child) {
+  if (child.facts == nullptr || !child.facts->parent) return parent_in_key(child.key);
+  const core::Parent& parent = *child.facts->parent;
+  return ParentPlace{.run = parent.run, .step = parent.step, .item = parent.item};
+}
 
 std::uint32_t step_in(const core::Run& parent, const ParentPlace& place) {
   if (place.step) return *place.step;

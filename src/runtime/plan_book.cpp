@@ -120,10 +120,11 @@ void PlanBook::restore(std::vector<BookedPlan> plans) {
   }
 }
 
-const BookedPlan* PlanBook::book(core::Plan plan) {
+std::expected<const BookedPlan*, Error> PlanBook::book(core::Plan plan) {
   std::string body = encode_plan(plan);
   if (const auto known = by_body_.find(body); known != by_body_.end()) return known->second.get();
-  if (by_number_.size() >= plans_max) return nullptr;
+  if (by_number_.size() >= plans_max)
+    return std::unexpected{Error{ErrorCode::full, "the store has a million plans already"}};
   plan.connect();
   auto booked = std::make_unique<BookedPlan>();
   booked->number = static_cast<std::uint32_t>(by_number_.size());
@@ -141,24 +142,38 @@ const BookedPlan* PlanBook::plan(std::uint32_t number) const {
 std::expected<void, Error> PlanBook::add_handler(const std::string& name, HandlerOptions options) {
   if (name.empty() || name.size() > 200) return invalid("the name of a handler has 1 to 200 characters");
   const std::lock_guard lock{mutex_};
-  const BookedPlan* const plan = book(task_plan(name, options, {}));
-  if (plan == nullptr) return std::unexpected{Error{ErrorCode::full, "the store has a million plans already"}};
-  handlers_[name] = {std::move(options), plan};
+  const auto plan = book(task_plan(name, options));
+  if (!plan) return std::unexpected{plan.error()};
+  handlers_[name] = {std::move(options), *plan};
   return {};
 }
 
-core::Plan PlanBook::task_plan(const std::string& handler, const HandlerOptions& options, const Task& task) const {
-  const PolicyLevels levels{.work_item = task.retry ? &*task.retry : nullptr,
-                            .step = options.retry ? &*options.retry : nullptr,
+core::Plan PlanBook::task_plan(const std::string& handler, const HandlerOptions& options) const {
+  const PolicyLevels levels{.step = options.retry ? &*options.retry : nullptr,
                             .run = default_policy_ ? &*default_policy_ : nullptr};
   core::Plan plan;
   plan.name = handler;
-  if (task.deadline) plan.deadline = std::max<std::int64_t>(1, task.deadline->count());
   plan.steps.push_back(call_step(handler, handler, levels, options, {}));
   return plan;
 }
 
-std::expected<const BookedPlan*, Error> PlanBook::plan_for(const Task& task) {
+std::expected<PlannedTask, Error> PlanBook::with_facts(const BookedPlan* plan, const Task& task,
+                                                       const HandlerOptions& options) {
+  if (!task.deadline && !task.retry) return PlannedTask{plan};
+  core::RunFacts facts;
+  if (task.deadline) facts.deadline = std::max<std::int64_t>(1, task.deadline->count());
+  if (task.retry) {
+    Policy policy = *task.retry;
+    policy.attempt_timeout = shorter(policy.attempt_timeout, options.timeout);
+    facts.policy = std::make_shared<const Policy>(std::move(policy));
+  }
+  // Read back as the next process will read it: what could not be read then is refused now.
+  auto read = facts_.read(encode_facts(facts));
+  if (read == nullptr) return invalid("the policy of this task cannot be recorded: one of its rules has no RE2 pattern");
+  return PlannedTask{plan, std::move(read)};
+}
+
+std::expected<PlannedTask, Error> PlanBook::plan_for(const Task& task) {
   if (task.handler.empty() == task.flow.empty()) return invalid("a task names either a handler or a flow");
   const std::lock_guard lock{mutex_};
   if (!task.flow.empty()) {
@@ -166,26 +181,19 @@ std::expected<const BookedPlan*, Error> PlanBook::plan_for(const Task& task) {
     if (task.retry) return invalid("the policies of a flow are those of its steps");
     const auto found = flows_.find(task.flow);
     if (found == flows_.end()) return invalid(unknown("flow", task.flow, names_in(flows_)));
-    if (!task.deadline) return found->second;
-    core::Plan plan = *found->second->plan;
-    plan.deadline = std::max<std::int64_t>(1, task.deadline->count());
-    return book(std::move(plan));
+    return with_facts(found->second, task, {});
   }
   if (!task.items.empty() && !task.input.empty()) return invalid("a task has either an input or items");
   const auto found = handlers_.find(task.handler);
   if (found == handlers_.end()) return invalid(unknown("handler", task.handler, names_in(handlers_)));
-  if (!task.retry && !task.deadline && task.items.empty()) return found->second.plan;
-  core::Plan plan = task_plan(task.handler, found->second.options, task);
-  const BookedPlan* const booked = book(std::move(plan));
-  if (booked == nullptr) return std::unexpected{Error{ErrorCode::full, "the store has a million plans already"}};
-  return booked;
+  return with_facts(found->second.plan, task, found->second.options);
 }
 
-std::expected<const BookedPlan*, Error> PlanBook::book_document(core::Plan plan) {
+std::expected<PlannedTask, Error> PlanBook::book_document(core::Plan plan) {
   const std::lock_guard lock{mutex_};
-  const BookedPlan* const booked = book(std::move(plan));
-  if (booked == nullptr) return std::unexpected{Error{ErrorCode::full, "the store has a million plans already"}};
-  return booked;
+  const auto booked = book(std::move(plan));
+  if (!booked) return std::unexpected{booked.error()};
+  return PlannedTask{*booked};
 }
 
 // ---- flows ----------------------------------------
@@ -274,9 +282,9 @@ std::expected<void, Error> PlanBook::add_flow(const Flow& flow) {
   if (flow.deadline) plan.deadline = std::max<std::int64_t>(1, flow.deadline->count());
   plan.max_parallel = flow.max_parallel;
   for (const FlowStep& step : flow.steps) plan.steps.push_back(flow_step(flow, step));
-  const BookedPlan* const booked = book(std::move(plan));
-  if (booked == nullptr) return std::unexpected{Error{ErrorCode::full, "the store has a million plans already"}};
-  flows_[flow.name] = booked;
+  const auto booked = book(std::move(plan));
+  if (!booked) return std::unexpected{booked.error()};
+  flows_[flow.name] = *booked;
   return {};
 }
 

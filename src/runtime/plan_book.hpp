@@ -1,6 +1,8 @@
 // Handlers and flows by name, and the plans that follow from them: what a task means when it is submitted.
 //
-// Equal plans are booked once, under one number, for the life of the store. Thread safety: any thread.
+// Equal plans are booked once, under one number, for the life of the store; what a task has for itself (deadline, policy) goes into the
+// run's facts and makes no plan. So there are as many plans as handlers, flows and documents, at most a million: `full` beyond that.
+// Thread safety: any thread.
 #pragma once
 
 #include <expected>
@@ -14,13 +16,20 @@
 
 #include <reprise/engine.hpp>
 
+#include "core/facts.hpp"
 #include "runtime/inputs.hpp"
 
 namespace reprise::runtime {
 
+struct PlannedTask {
+  const BookedPlan* plan = nullptr;
+  std::unique_ptr<const core::RunFacts> facts = {};  // nullptr: it has nothing for itself
+};
+
 class PlanBook {
  public:
-  explicit PlanBook(std::optional<Policy> default_policy) : default_policy_{std::move(default_policy)} {}
+  PlanBook(std::optional<Policy> default_policy, core::FactsDecoder facts)
+      : default_policy_{std::move(default_policy)}, facts_{std::move(facts)} {}
 
   void restore(std::vector<BookedPlan> plans);  // those the store knows, before anything else
 
@@ -29,8 +38,8 @@ class PlanBook {
   // Says everything that is wrong with it.
   std::expected<void, Error> add_flow(const Flow& flow);
 
-  std::expected<const BookedPlan*, Error> plan_for(const Task& task);
-  std::expected<const BookedPlan*, Error> book_document(core::Plan plan);
+  std::expected<PlannedTask, Error> plan_for(const Task& task);
+  std::expected<PlannedTask, Error> book_document(core::Plan plan);
   const BookedPlan* plan(std::uint32_t number) const;
 
  private:
@@ -39,13 +48,15 @@ class PlanBook {
     const BookedPlan* plan = nullptr;  // of a task that says nothing
   };
 
-  const BookedPlan* book(core::Plan plan);
-  core::Plan task_plan(const std::string& handler, const HandlerOptions& options, const Task& task) const;
+  std::expected<const BookedPlan*, Error> book(core::Plan plan);
+  core::Plan task_plan(const std::string& handler, const HandlerOptions& options) const;
+  std::expected<PlannedTask, Error> with_facts(const BookedPlan* plan, const Task& task, const HandlerOptions& options);
   core::StepPlan flow_step(const Flow& flow, const FlowStep& step) const;
   std::string mistakes_in(const Flow& flow) const;
 
   mutable std::mutex mutex_;
   std::optional<Policy> default_policy_;
+  core::FactsDecoder facts_;
   std::map<std::string, KnownHandler, std::less<>> handlers_;
   std::map<std::string, const BookedPlan*, std::less<>> flows_;
   std::map<std::string, std::unique_ptr<BookedPlan>, std::less<>> by_body_;

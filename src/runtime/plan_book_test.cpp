@@ -26,10 +26,16 @@ class RuntimePlanBook : public ::testing::Test {
     return mistakes(Flow{.name = "flow", .steps = std::move(steps)});
   }
 
-  const core::StepPlan& step_of(const Task& task, std::size_t step = 0) {
+  // As a run of this task has it: with its own policy, if the task gave one.
+  core::StepPlan step_of(const Task& task, std::size_t step = 0) {
     const auto booked = book.plan_for(task);
     EXPECT_TRUE(booked) << (booked ? "" : booked.error().message);
-    return (*booked)->plan->steps.at(step);
+    core::StepPlan plan = booked->plan->plan->steps.at(step);
+    if (booked->facts != nullptr && booked->facts->policy != nullptr) {
+      plan.policy = *booked->facts->policy;
+      plan.level = PolicyLevel::work_item;
+    }
+    return plan;
   }
   std::string refusal(const Task& task) {
     const auto booked = book.plan_for(task);
@@ -39,7 +45,7 @@ class RuntimePlanBook : public ::testing::Test {
     return booked.error().message;
   }
 
-  PlanBook book{std::nullopt};
+  PlanBook book{std::nullopt, core::FactsDecoder{}};
 };
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -49,14 +55,34 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 TEST_F(RuntimePlanBook, equal_tasks_share_one_plan) {
   const auto plain = book.plan_for({.handler = "charge"});
   ASSERT_TRUE(plain);
-  EXPECT_EQ(*plain, *book.plan_for({.handler = "charge", .input = "other", .key = "k", .delay = 1s, .priority = 9}));
-  EXPECT_EQ(*plain, *book.plan_for({.handler = "charge", .items = {"a", "b"}}));
-  EXPECT_EQ(*plain, book.plan((*plain)->number));
-  const auto own = book.plan_for({.handler = "charge", .retry = policy::patient});
-  EXPECT_NE(*plain, *own);
-  EXPECT_EQ(*own, *book.plan_for({.handler = "charge", .retry = policy::patient}));
-  EXPECT_NE(*own, *book.plan_for({.handler = "charge", .retry = policy::patient, .deadline = 1s}));
+  const auto plan_of = [&](const Task& task) { return book.plan_for(task)->plan; };
+  EXPECT_EQ(plain->plan, plan_of({.handler = "charge", .input = "x", .key = "k", .delay = 1s, .priority = 9}));
+  EXPECT_EQ(plain->plan, plan_of({.handler = "charge", .items = {"a", "b"}}));
+  EXPECT_EQ(plain->plan, book.plan(plain->plan->number));
+  EXPECT_EQ(plain->facts, nullptr);
+  EXPECT_NE(plain->plan, plan_of({.handler = "refund"}));
   EXPECT_EQ(book.plan(99), nullptr);
+}
+
+TEST_F(RuntimePlanBook, what_a_task_has_for_itself_makes_no_plan) {
+  const auto plain = book.plan_for({.handler = "charge"});
+  const auto own = book.plan_for({.handler = "charge", .retry = policy::patient, .deadline = 3s});
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->plan, plain->plan);
+  ASSERT_NE(own->facts, nullptr);
+  EXPECT_EQ(own->facts->deadline, Duration{3s}.count());
+  EXPECT_EQ(*own->facts->policy, policy::patient);
+  EXPECT_EQ(book.plan_for({.handler = "charge", .deadline = 0s})->facts->deadline, 1) << "0 would mean none";
+
+  const auto same = book.plan_for({.handler = "charge", .retry = policy::patient});
+  EXPECT_EQ(same->facts->policy, own->facts->policy) << "equal policies are kept once";
+  EXPECT_EQ(same->facts->deadline, 0);
+}
+
+TEST_F(RuntimePlanBook, a_policy_that_could_not_be_read_again_is_refused) {
+  Policy policy = policy::standard;
+  policy.never_on = FailureRules{{.what = FailureRule::What::message, .text = "/x/"}};
+  EXPECT_TRUE(has(refusal({.handler = "charge", .retry = policy}), "cannot be recorded"));
 }
 
 TEST_F(RuntimePlanBook, a_task_that_makes_no_sense_is_refused) {
@@ -117,14 +143,14 @@ TEST_F(RuntimePlanBook, the_most_specific_policy_wins_whole) {
 }
 
 TEST(RuntimePlanBookDefault, the_engine_s_policy_stands_before_the_built_in_and_after_the_flow_s) {
-  PlanBook book{policy::aggressive};
+  PlanBook book{policy::aggressive, core::FactsDecoder{}};
   ASSERT_TRUE(book.add_handler("charge", {}));
   ASSERT_TRUE(book.add_handler("own", {.retry = policy::patient}));
-  EXPECT_EQ((*book.plan_for({.handler = "charge"}))->plan->steps[0].policy, policy::aggressive);
-  EXPECT_EQ((*book.plan_for({.handler = "charge"}))->plan->steps[0].level, PolicyLevel::run);
-  EXPECT_EQ((*book.plan_for({.handler = "own"}))->plan->steps[0].policy, policy::patient);
+  EXPECT_EQ(book.plan_for({.handler = "charge"})->plan->plan->steps[0].policy, policy::aggressive);
+  EXPECT_EQ(book.plan_for({.handler = "charge"})->plan->plan->steps[0].level, PolicyLevel::run);
+  EXPECT_EQ(book.plan_for({.handler = "own"})->plan->plan->steps[0].policy, policy::patient);
   ASSERT_TRUE(book.add_flow({.name = "f", .steps = {{.name = "a", .handler = "charge"}}, .retry = policy::none}));
-  EXPECT_EQ((*book.plan_for({.flow = "f"}))->plan->steps[0].policy, policy::none);
+  EXPECT_EQ(book.plan_for({.flow = "f"})->plan->plan->steps[0].policy, policy::none);
 }
 
 TEST_F(RuntimePlanBook, the_shortest_timeout_wins) {
@@ -143,7 +169,7 @@ TEST_F(RuntimePlanBook, the_shortest_timeout_wins) {
 TEST_F(RuntimePlanBook, runs_keep_the_plan_they_were_submitted_with) {
   const auto before = book.plan_for({.handler = "charge"});
   ASSERT_TRUE(book.add_handler("charge", {.retry = policy::none}));
-  EXPECT_EQ((*before)->plan->steps[0].policy, policy::tool);
+  EXPECT_EQ(before->plan->plan->steps[0].policy, policy::tool);
   EXPECT_EQ(step_of({.handler = "charge"}).policy, policy::none);
 }
 
@@ -171,7 +197,7 @@ TEST_F(RuntimePlanBook, a_flow_becomes_a_plan) {
   ASSERT_EQ(mistakes(flow), "");
   const auto booked = book.plan_for({.flow = "order"});
   ASSERT_TRUE(booked);
-  const core::Plan& plan = *(*booked)->plan;
+  const core::Plan& plan = *booked->plan->plan;
   EXPECT_EQ(plan.name, "order");
   EXPECT_EQ(plan.deadline, Duration{24h}.count());
   EXPECT_EQ(plan.max_parallel, 7U);
@@ -195,8 +221,8 @@ TEST_F(RuntimePlanBook, a_flow_becomes_a_plan) {
 
   const auto urgent = book.plan_for({.flow = "order", .deadline = 1h});
   ASSERT_TRUE(urgent);
-  EXPECT_EQ((*urgent)->plan->deadline, Duration{1h}.count());
-  EXPECT_EQ((*urgent)->plan->steps[1].dependants, (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(urgent->plan, booked->plan);
+  EXPECT_EQ(urgent->facts->deadline, Duration{1h}.count());
 }
 
 TEST_F(RuntimePlanBook, each_mistake_is_named) {
@@ -267,13 +293,13 @@ TEST_F(RuntimePlanBook, a_flow_goes_back_only_to_steps_before_it) {
 TEST_F(RuntimePlanBook, plans_of_the_store_keep_their_numbers) {
   const auto charge = book.plan_for({.handler = "charge"});
   const auto refund = book.plan_for({.handler = "refund"});
-  PlanBook next{std::nullopt};
-  next.restore({**refund, **charge});
+  PlanBook next{std::nullopt, core::FactsDecoder{}};
+  next.restore({*refund->plan, *charge->plan});
   ASSERT_TRUE(next.add_handler("new", {}));
   ASSERT_TRUE(next.add_handler("charge", {}));
-  EXPECT_EQ((*next.plan_for({.handler = "charge"}))->number, (*charge)->number);
-  EXPECT_GT((*next.plan_for({.handler = "new"}))->number, (*refund)->number);
-  EXPECT_EQ(next.plan((*refund)->number)->body, (*refund)->body);
+  EXPECT_EQ(next.plan_for({.handler = "charge"})->plan->number, charge->plan->number);
+  EXPECT_GT(next.plan_for({.handler = "new"})->plan->number, refund->plan->number);
+  EXPECT_EQ(next.plan(refund->plan->number)->body, refund->plan->body);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ void for_each_imaged(const event::FramePart& part, F&& visit) {
 }  // namespace
 
 store::Result<std::vector<BookedPlan>> Loop::recover(const core::PatternCompiler& compile, Time now) {
+  core_.use(core::FactsDecoder{compile, settings_.types});
   const auto plans = store_.read_plans();
   if (!plans) return std::unexpected{plans.error()};
   std::vector<BookedPlan> booked;
@@ -135,8 +136,7 @@ store::Result<void> Loop::replay_journal(Time now) {
 
 core::Run* Loop::revive(const store::StoredRun& row) {
   core::Run& run = core_.add(row.run);
-  if (core::decode_state(
-          row.state, [&](std::uint32_t number) { return core_.plan(number); }, run)) {
+  if (core_.restore(run, row.state)) {
     run.has_row = true;
     run.framed_sequence = run.sequence;
     run.counted = is_open(row.status);

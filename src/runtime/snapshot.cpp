@@ -289,6 +289,7 @@ std::expected<Replayed, Error> Snapshot::replay(const RunId& id) {
   const core::Run* const recorded = *loaded;
   if (recorded == nullptr) return no_such_run(to_string(id));
   core::Core core{0, 0};
+  core.use(facts_decoder());
   core.add_plan(recorded->plan->number, recorded->plan->plan);
   core::Run& run = core.add(recorded->number);
   bool fits = true;

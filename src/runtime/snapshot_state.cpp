@@ -34,6 +34,8 @@ StepView step_view(const core::StepPlan& plan, const core::StepState& state) {
 
 }  // namespace
 
+core::FactsDecoder facts_decoder() { return {compile, nullptr}; }
+
 store::Result<void> Snapshot::State::load_plans() {
   const auto plans = store->read_plans();
   if (!plans) return std::unexpected{plans.error()};
@@ -48,8 +50,7 @@ store::Result<void> Snapshot::State::load_plans() {
 
 core::Run* Snapshot::State::revive(const store::StoredRun& row) {
   core::Run& run = core.add(row.run);
-  if (core::decode_state(
-          row.state, [&](std::uint32_t number) { return core.plan(number); }, run)) {
+  if (core.restore(run, row.state)) {
     run.has_row = true;
     return &run;
   }
@@ -175,7 +176,7 @@ store::Result<std::string> Snapshot::State::bytes_of(const event::Payload& paylo
 
 store::Result<RunView> Snapshot::State::view_of(const core::Run& run) {
   RunView view{
-      .info = info_of(run), .outcome = core::outcome_of(run), .sequence = run.sequence, .plan = run.plan->plan};
+      .info = info_of(run), .outcome = core::outcome_of(run), .sequence = run.sequence, .plan = core::own_plan(run)};
   auto input = bytes_of(run.input);
   if (!input) return std::unexpected{input.error()};
   view.input = *std::move(input);

@@ -19,8 +19,12 @@ namespace reprise::runtime {
 
 using event::Time;
 
+core::FactsDecoder facts_decoder();
+
 struct Snapshot::State {
-  explicit State(std::unique_ptr<store::StoreView> opened) : store{std::move(opened)}, secret{store->secret()} {}
+  explicit State(std::unique_ptr<store::StoreView> opened) : store{std::move(opened)}, secret{store->secret()} {
+    core.use(facts_decoder());
+  }
 
   std::unique_ptr<store::StoreView> store;
   std::uint64_t secret;

@@ -141,6 +141,7 @@ struct SubmitOptions {
   Duration delay{0};
   std::uint8_t priority = 5;
   bool asleep = false;
+  core::RunFacts facts = {};  // what the run has for itself; its bytes are worked out
 };
 
 class CoreDriver {
@@ -160,11 +161,15 @@ class CoreDriver {
 
   Run& submit(Plan plan, const SubmitOptions& options = {}) { return submit(add(std::move(plan)), options); }
   Run& submit(const core::NumberedPlan* plan, const SubmitOptions& options = {}) {
+    std::unique_ptr<const core::RunFacts> facts;
+    if (const std::string bytes = core::encode_facts(options.facts); !bytes.empty())
+      facts = core::FactsDecoder{}.read(bytes);
     return core.submit({.run = next_run++,
                         .plan = plan,
                         .items = options.items,
                         .due = options.delay.count() > 0 ? now + options.delay.count() : 0,
                         .priority = options.priority,
+                        .facts = std::move(facts),
                         .asleep = options.asleep},
                        now);
   }
@@ -225,8 +230,7 @@ class CoreDriver {
     open("work", work_limit_);
     for (const auto& [other, image] : images) {
       Run& loaded = core.add(other);
-      EXPECT_TRUE(core::decode_state(
-          image, [&](std::uint32_t plan) { return core.plan(plan); }, loaded));
+      EXPECT_TRUE(core.restore(loaded, image));
       EXPECT_EQ(state_of(loaded), image);
       if (other != number) core.adopt(loaded, now);
     }

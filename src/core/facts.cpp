@@ -1,0 +1,77 @@
+#include "core/facts.hpp"
+
+#include "event/facts.hpp"
+
+namespace reprise::core {
+
+using event::FactTag;
+
+namespace {
+
+std::string encoded(const Parent& parent) {
+  std::string bytes;
+  for (const std::uint8_t byte : parent.run.bytes) event::put_byte(bytes, byte);
+  event::put_varint(bytes, parent.step);
+  event::put_varint(bytes, parent.item);
+  event::put_varint(bytes, parent.token);
+  return bytes;
+}
+
+Parent read_parent(event::ByteReader& in) {
+  Parent parent;
+  for (std::uint8_t& byte : parent.run.bytes) byte = in.byte();
+  parent.step = in.varint32();
+  parent.item = in.varint32();
+  parent.token = in.varint32();
+  return parent;
+}
+
+}  // namespace
+
+std::string encode_facts(const RunFacts& facts) {
+  std::string out;
+  if (facts.deadline > 0) {
+    std::string deadline;
+    event::put_signed(deadline, facts.deadline);
+    event::put_fact(out, FactTag::deadline, deadline);
+  }
+  if (facts.policy != nullptr) event::put_fact(out, FactTag::policy, encode_policy(*facts.policy));
+  if (facts.parent) event::put_fact(out, FactTag::parent, encoded(*facts.parent));
+  return out;
+}
+
+std::unique_ptr<const RunFacts> FactsDecoder::read(std::string_view bytes) {
+  auto facts = std::make_unique<RunFacts>();
+  facts->bytes = bytes;
+  event::FactReader reader{bytes};
+  event::Fact fact;
+  while (reader.next(fact)) {
+    event::ByteReader in{fact.bytes};
+    switch (fact.tag) {
+      case FactTag::deadline:
+        facts->deadline = in.signed_varint();
+        if (!in.ok() || facts->deadline <= 0) return nullptr;
+        break;
+      case FactTag::policy:
+        facts->policy = policy(fact.bytes);
+        if (facts->policy == nullptr) return nullptr;
+        break;
+      case FactTag::parent:
+        facts->parent = read_parent(in);
+        if (!in.ok()) return nullptr;
+        break;
+      default:
+        break;  // kept in `bytes`
+    }
+  }
+  return reader.ok() ? std::move(facts) : nullptr;
+}
+
+std::shared_ptr<const Policy> FactsDecoder::policy(std::string_view bytes) {
+  if (const auto* const known = policies_.find(bytes); known != nullptr) return *known;
+  auto read = decode_policy(bytes, compile_, types_);
+  if (!read) return nullptr;
+  return policies_.put(std::string{bytes}, std::make_shared<const Policy>(*std::move(read)));
+}
+
+}  // namespace reprise::core
