@@ -197,7 +197,6 @@ void put_outside(std::string& out, const Extra& extra) {
   }
 }
 
-// Each of them must belong to an item that is outside: the counts of a run rely on it.
 void read_outside(ByteReader& in, Run& run) {
   if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
@@ -214,6 +213,16 @@ void read_outside(ByteReader& in, Run& run) {
     const std::uint32_t step = in.varint32();
     run.extra->overdue.emplace(step, event::read_failure(in));
   }
+}
+
+// Everything relies on it: each item that is outside has its place there.
+bool is_outside_complete(const Run& run) {
+  std::size_t items = 0;
+  for (std::size_t step = 0; step < run.step_count(); ++step) {
+    run.steps[step].for_each_item(
+        [&](std::uint32_t, const Item& item) { items += item.status == ItemStatus::outside ? 1 : 0; });
+  }
+  return items == (run.extra != nullptr ? run.extra->outside.size() : 0);
 }
 
 std::uint32_t count_open_steps(const Run& run) {
@@ -309,7 +318,7 @@ bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder&
   if ((flags & run_flag::facts) != 0 && (run.facts = facts.read(in.bytes())) == nullptr) in.fail();
   if ((flags & run_flag::outside) != 0 && in.ok()) read_outside(in, run);
   run.open_steps = count_open_steps(run);
-  return in.ok();
+  return in.ok() && is_outside_complete(run);
 }
 
 std::shared_ptr<const Plan> own_plan(const Run& run) {

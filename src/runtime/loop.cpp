@@ -318,6 +318,7 @@ RunInfo Loop::info_of(const core::Run& run) const {
                .created = WallTime{Duration{run.created}},
                .key = run.key};
   if (run.ended != 0) info.ended = WallTime{Duration{run.ended}};
+  if (const auto place = parent_of(run)) info.parent = place->run;
   return info;
 }
 

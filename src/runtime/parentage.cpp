@@ -4,10 +4,6 @@
 
 namespace reprise::runtime {
 
-std::string child_key(const RunId& parent, std::string_view step, std::uint32_t item) {
-  return to_string(parent) + "/" + std::string{step} + "/" + std::to_string(item);
-}
-
 std::optional<ParentPlace> parent_in_key(std::string_view key) {
   const std::size_t step_at = key.find('/');
   const std::size_t item_at = key.rfind('/');

@@ -27,9 +27,7 @@ std::optional<ParentPlace> parent_of(const core::Run& child);
 // The number of the step; that of no step if the parent has none like it.
 std::uint32_t step_in(const core::Run& parent, const ParentPlace& place);
 
-// The key of the sub-flow that an item of a step has its work done by.
-std::string child_key(const RunId& parent, std::string_view step, std::uint32_t item);
-// What the key of a run looks like says nothing for sure: somebody may have chosen it.
+// By the shape of the key alone: the work item's idempotency key (exec/document/attempt_run.cpp). Anybody may choose such a key.
 std::optional<ParentPlace> parent_in_key(std::string_view key);
 
 }  // namespace reprise::runtime
