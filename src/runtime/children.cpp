@@ -117,6 +117,10 @@ std::expected<void, Error> Loop::begin_again(core::Run& child, Time now) {
 
 // ---- the end of a child ----------------------------------------
 
+bool Loop::has_children_to_settle() const noexcept {
+  return !core_.effects().recalls.empty() || !core_.effects().ended.empty();
+}
+
 // False: a run could not be read, and the commit has to wait for it.
 bool Loop::settle_children(Time now) {
   if (is_held_back_ && now < read_again_) return false;
@@ -132,7 +136,7 @@ bool Loop::settle_children(Time now) {
   };
   // One may lead to the next: the end of a child ends its parent, which is a child itself.
   bool all = true;
-  while (all && !(effects.recalls.empty() && effects.ended.empty())) {
+  while (all && has_children_to_settle()) {
     all = settle(effects.recalls, [&](const core::Recall& recall) { return call_back(recall, now); }) &&
           settle(effects.ended, [&](std::uint64_t child) { return tell_parent(child, now); });
   }

@@ -241,6 +241,15 @@ void Loop::account(core::Run& run) {
   const std::size_t bytes = core::bytes_of(run);
   resident_bytes_ += bytes - run.accounted;
   run.accounted = bytes;
+  const std::size_t waiting = run.outside > 0 ? bytes : 0;
+  waiting_bytes_ += waiting - run.accounted_waiting;
+  run.accounted_waiting = waiting;
+}
+
+void Loop::forget(core::Run& run) {
+  resident_bytes_ -= run.accounted;
+  waiting_bytes_ -= run.accounted_waiting;
+  core_.forget(run);
 }
 
 void Loop::answer_ended(core::Run& run, Batch& batch) {
@@ -417,8 +426,7 @@ void Loop::let_go(Batch& batch) {
   for (const std::uint64_t number : batch.leaving) {
     core::Run* const run = core_.find(number);
     if (run == nullptr || run->leaving_with != batch.commit.id) continue;  // touched again in the meantime
-    resident_bytes_ -= run->accounted;
-    core_.forget(*run);
+    forget(*run);
   }
 }
 

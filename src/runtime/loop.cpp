@@ -34,6 +34,7 @@ bool Loop::turn(Time now) {
   bool more = now >= timers_held_until_ && core_.due(now, settings_.timers_a_turn);
   more |= load_open_runs(now);
   more |= load_due_runs(now);
+  settle_children(now);  // what becomes ready by it may start now
   if (starting_ && core_.has_ready()) {
     // Attempts that are recorded but not yet handed over will need their threads too.
     std::size_t promised = core_.effects().starts.size();
@@ -51,6 +52,7 @@ bool Loop::turn(Time now) {
     const bool gave_up = core_.counters().events - events_before > started;
     more |= core_.has_ready() && (gave_up || started >= settings_.starts_a_turn);
   }
+  if (has_children_to_settle() && settle_children(now)) more |= starting_ && core_.has_ready();
   apply_retention(now);
   return more;
 }

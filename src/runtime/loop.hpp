@@ -157,6 +157,7 @@ class Loop {
   void hand_over_to(core::Run& child, const HandOver& over, Time now);
   void record_hand_over(const HandOver& over, const RunId& child, bool reopens, Time now);
   std::expected<void, Error> begin_again(core::Run& child, Time now);
+  bool has_children_to_settle() const noexcept;
   bool settle_children(Time now);
   bool tell_parent(std::uint64_t child, Time now);
   void tell(core::Run& parent, const ParentPlace& place, core::Run& child, Time now);
@@ -185,7 +186,9 @@ class Loop {
   void answer_ended(core::Run& run, Batch& batch);
   void account(core::Run& run);
   bool memory_is_short() const noexcept { return resident_bytes_ > settings_.memory; }
-  bool has_room_to_load() const noexcept { return resident_bytes_ <= settings_.memory / 4 * 3; }
+  // Runs that wait for others must not keep them from coming in.
+  bool has_room_to_load() const noexcept { return resident_bytes_ - waiting_bytes_ <= settings_.memory / 4 * 3; }
+  void forget(core::Run& run);
 
   // recovery.cpp
   store::Result<void> replay_journal(Time now);
@@ -214,6 +217,7 @@ class Loop {
   std::uint64_t next_commit_ = 1;
   std::uint64_t open_ = 0;
   std::size_t resident_bytes_ = 0;
+  std::size_t waiting_bytes_ = 0;  // of those: runs that wait for other runs
   bool starting_ = true;
   Time timers_held_until_ = 0;
 
