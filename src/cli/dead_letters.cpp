@@ -82,7 +82,8 @@ int dead_letters_list(const DeadLettersOptions& options) {
     if (!found) return show_error(found.error());
     id = *found;
   }
-  const auto letters = snapshot->dead_letters(id, options.limit + 1);
+  const auto letters =
+      id ? snapshot->dead_letters_of(*id, options.limit + 1) : snapshot->dead_letters(options.limit + 1);
   if (!letters) return show_error(letters.error());
   std::vector<DeadLetter> shown = *letters;
   if (shown.size() > options.limit) shown.pop_back();
@@ -95,7 +96,7 @@ int dead_letters_list(const DeadLettersOptions& options) {
   }
   if (letters->size() > shown.size())
     print_error(fmt::format("These are the first {}; --limit shows more.\n", options.limit));
-  return exit_done;
+  return exit_code_of_list(*snapshot);
 }
 
 int dead_letters_show(const PlaceOptions& options) {
@@ -103,7 +104,7 @@ int dead_letters_show(const PlaceOptions& options) {
   if (!looked) return looked.error();
   const auto place = find_place(*looked, options.place);
   if (!place) return show_error(place.error());
-  const auto letters = looked->snapshot.dead_letters(looked->id, SIZE_MAX);
+  const auto letters = looked->snapshot.dead_letters_of(looked->id, SIZE_MAX);
   if (!letters) return show_error(letters.error());
   const std::string& step = looked->view.steps[(*place)->step].name;
   const std::uint32_t item = (*place)->item.value_or(0);

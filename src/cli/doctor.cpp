@@ -13,7 +13,6 @@
 #include "cli/looking.hpp"
 #include "cli/store_option.hpp"
 #include "exec/http/http_features.hpp"
-#include "store/real_path.hpp"
 #include "store/sqlite/file_system.hpp"
 #include "store/sqlite/owner_lock.hpp"
 #include "store/sqlite/schema.hpp"
@@ -49,30 +48,69 @@ std::string count_runs(runtime::Snapshot& snapshot, RunStatus status) {
   return std::to_string(page->runs.size()) + (page->cursor.empty() ? "" : " or more");
 }
 
-Check check_store(const std::string& url) {
-  const std::string path = store_path(url);
-  std::error_code error;
-  if (!path.empty() && !fs::exists(path, error))
-    return {"store", true, fmt::format("{} is not there yet; the first run makes it", path)};
-  auto snapshot = runtime::Snapshot::open(url);
-  if (!snapshot) {
-    const bool is_empty = snapshot.error().code == ErrorCode::not_found;
-    return {"store", is_empty, snapshot.error().message,
-            is_empty ? "" : "see docs/formats/store.md for what each trouble means"};
+// From the kernel's list: asking for the lock itself could get in an owner's way.
+Check check_owner(const std::vector<store::ShardView>& shards) {
+  std::string owners;
+  std::size_t free = 0;
+  for (const store::ShardView& each : shards) {
+    const std::string owner = store::sqlite::owner_of(each.shard.path);
+    if (owner.empty()) {
+      free += each.view.has_value();
+      continue;
+    }
+    owners += fmt::format("{}process {} owns {}", owners.empty() ? "" : ", ", owner,
+                          each.shard.slot == 0 ? "the store" : fs::path{each.shard.path}.filename().string());
   }
-  return {"store", true,
-          fmt::format("{}, format version {}, {} and {} of journal; runs: {} running, {} paused, {} failed", path,
-                      store::sqlite::schema_steps().size(), megabytes(size_of(path)), megabytes(size_of(path + "-wal")),
-                      count_runs(*snapshot, RunStatus::running), count_runs(*snapshot, RunStatus::paused),
-                      count_runs(*snapshot, RunStatus::failed))};
+  const std::string rest = shards.size() > 1 ? fmt::format("{} shards, {} without an owner", shards.size(), free) : "";
+  if (owners.empty()) return {"owner", true, "no process owns the store" + (rest.empty() ? "" : "; " + rest)};
+  return {"owner", true,
+          fmt::format("{}{}; further processes take shards of their own", owners, rest.empty() ? "" : "; " + rest)};
 }
 
-Check check_owner(const std::string& url) {
-  // From the kernel's list: asking for the lock itself could get in an owner's way.
-  const std::string owner = store::sqlite::owner_of(store::real_path(store_path(url)));
-  if (owner.empty()) return {"owner", true, "no process owns the store"};
-  return {"owner", true,
-          fmt::format("process {} owns the store; until it has ended, commands that run something are refused", owner)};
+// One for the store, and one for each shard that cannot be read.
+std::vector<Check> check_store(const std::string& path, std::vector<store::ShardView> shards) {
+  std::uint64_t bytes = 0;
+  std::uint64_t journal_bytes = 0;
+  for (const store::ShardView& each : shards) {
+    bytes += size_of(each.shard.path);
+    journal_bytes += size_of(each.shard.path + "-wal");
+  }
+  const auto trouble = [](const Error& error) {
+    return Check{"store", false, error.message, "see docs/formats/store.md for what each trouble means"};
+  };
+  const std::string count = shards.size() > 1 ? fmt::format(" in {} shards", shards.size()) : "";
+  auto snapshot = runtime::Snapshot::open(std::move(shards));
+  if (!snapshot) {
+    const bool is_empty = snapshot.error().code == ErrorCode::not_found;
+    return {is_empty ? Check{"store", true, snapshot.error().message} : trouble(snapshot.error())};
+  }
+  std::vector<Check> checks{
+      {"store", true,
+       fmt::format("{}, format version {}, {} and {} of journal{}; runs: {} running, {} paused, {} failed", path,
+                   store::sqlite::schema_steps().size(), megabytes(bytes), megabytes(journal_bytes), count,
+                   count_runs(*snapshot, RunStatus::running), count_runs(*snapshot, RunStatus::paused),
+                   count_runs(*snapshot, RunStatus::failed))}};
+  for (const Error& error : snapshot->troubles()) checks.push_back(trouble(error));
+  return checks;
+}
+
+// The store, and who works with it.
+std::vector<Check> check_shards(const std::string& url) {
+  const auto ledger = ledger_of(url);
+  if (!ledger) return {{"store", false, ledger.error().message}};
+  std::vector<store::ShardView> shards = (*ledger)->look();
+  const std::string path = store_path(url);
+  std::error_code error;
+  if (path.empty()) return check_store(path, std::move(shards));
+  const Check owner = check_owner(shards);
+  std::vector<Check> checks;
+  if (shards.size() == 1 && !fs::exists(path, error)) {
+    checks = {{"store", true, fmt::format("{} is not there yet; the first run makes it", path)}};
+  } else {
+    checks = check_store(path, std::move(shards));
+  }
+  checks.push_back(owner);
+  return checks;
 }
 
 // The folder of the store, or the nearest one above that exists.
@@ -148,10 +186,9 @@ void print_document(const std::string& url, const std::vector<Check>& checks, bo
 
 int doctor(const DoctorOptions& options) {
   const std::string url = store_url(options.store);
-  std::vector<Check> checks{check_store(url)};
+  std::vector<Check> checks = check_shards(url);
   if (!store_path(url).empty()) {
     const fs::path folder = existing_folder(url);
-    checks.push_back(check_owner(url));
     checks.push_back(check_folder(folder));
     checks.push_back(check_space(folder));
   }

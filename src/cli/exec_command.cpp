@@ -87,12 +87,12 @@ void pass_file_on(const std::string& path) {
 
 // Length and hash of the output's file, from the record. std::nullopt: the record holds the output itself.
 std::expected<std::optional<exec::KeptFile>, Error> kept_output(RunSession& session, const RunId& run) {
-  const auto events = session.host().engine().events(run);
-  if (!events) return std::unexpected{events.error()};
   std::optional<exec::KeptFile> kept;
-  for (const Event& event : *events) {
+  const auto read = session.each_event(run, [&](const Event& event) {
     if (event.type == EventType::completed) kept = exec::kept_file_from(event.text);
-  }
+    return true;
+  });
+  if (!read) return std::unexpected{read.error()};
   return kept;
 }
 
@@ -139,10 +139,7 @@ int refuse_other_bytes(const std::vector<std::string>& command) {
 }
 
 // Mistakes that other commands call bad usage have a code of their own here, which no command gives.
-int show_exec_error(const Error& error) {
-  const int code = show_error(error);
-  return code == exit_usage ? exit_exec_usage : code;
-}
+int as_exec(int code) { return code == exit_usage ? exit_exec_usage : code; }
 
 int exit_code_of_command(const RunSession::End& end) {
   const RunOutcome& outcome = end.outcome;
@@ -174,11 +171,13 @@ int exec_command(const ExecOptions& options) {
   input.retry = *retry;
   input.stdin_file = given->path;
   input.kept_stdin = given->content;
-  const auto run = open.host().submit(input, options.id);
+  const auto program = exec::load_program(input);
+  const auto run = program ? open.submit(**program, options.id)
+                           : std::unexpected{show_error({ErrorCode::invalid, program.error()})};
   if (!run) {
-    if (exit_code_of(run.error().code) != exit_code_of(ErrorCode::store_unavailable))
+    if (run.error() != exit_code_of(ErrorCode::store_unavailable))
       fs::remove(given->path, problem);  // else the run may be recorded all the same
-    return show_exec_error(run.error());
+    return as_exec(run.error());
   }
   const auto same = input_of_same_run(open, *run, options.id, input, exit_exec_usage);
   if (!same) {
@@ -186,10 +185,9 @@ int exec_command(const ExecOptions& options) {
     return same.error();
   }
   settle_second_copy(*given, open.folder(), *same);
-  const auto before = open.host().go_on(*run);
-  if (!before) return show_exec_error(before.error());
+  const auto before = open.go_on(*run);
+  if (!before) return as_exec(show_error(before.error()));
 
-  const auto program = exec::load_program(input);
   auto plan = std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow));
   const auto end = open.follow(*run, std::move(plan), options.id.empty() ? 0 : *before);
   if (!end) return end.error();

@@ -58,6 +58,13 @@ int Interrupts::wait_to_read(int descriptor) const {
   }
 }
 
+int Interrupts::wait_for(std::chrono::milliseconds time) const {
+  pollfd polled{signals_, POLLIN, 0};
+  signalfd_siginfo info{};
+  const bool has_come = poll(&polled, 1, static_cast<int>(time.count())) == 1;
+  return has_come && read(signals_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+}
+
 void Interrupts::take(int signal, const Handler& handler, const Stops& stops) const {
   if (signal == SIGTSTP) {
     if (stops.before) stops.before();

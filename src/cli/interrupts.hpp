@@ -5,6 +5,7 @@
 // Thread safety: the handler is called from a thread of its own, one call at a time.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <thread>
 
@@ -26,6 +27,9 @@ class Interrupts {
 
   // Until handle(): waits until there is something to read (or its end), or a signal has come. Gives the signal, or 0.
   int wait_to_read(int descriptor) const;
+
+  // The same without anything to read, for so long.
+  int wait_for(std::chrono::milliseconds time) const;
 
   void handle(Handler handler, Stops stops = {});  // from now on; signals that came before are told at once
   void stop();  // the handler is not called any more, nor running; signals are ignored

@@ -393,6 +393,7 @@ TEST(CliStoreOption, ComesFromTheFlagTheEnvironmentOrTheDefault) {
   EXPECT_EQ(store_folder("x.db"), ".");
   EXPECT_EQ(store_path("memory:"), "");
   EXPECT_EQ(store_path("./a:b.db"), "./a:b.db");
+  EXPECT_EQ(store_path("my.db:1"), "my.db:1");
   EXPECT_EQ(exit_code_of(ErrorCode::not_found), 4);
   EXPECT_EQ(exit_code_of(ErrorCode::store_locked), 5);
   EXPECT_EQ(exit_code_of(ErrorCode::timed_out), 124);

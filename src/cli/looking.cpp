@@ -36,7 +36,12 @@ observe::PlainPrinter Looked::printer() const {
 std::expected<runtime::Snapshot, int> open_snapshot(const std::string& store) {
   auto snapshot = runtime::Snapshot::open(store_url(store));
   if (!snapshot) return std::unexpected{show_error(snapshot.error())};
+  for (const Error& trouble : snapshot->troubles()) show_error(trouble);
   return *std::move(snapshot);
+}
+
+int exit_code_of_list(const runtime::Snapshot& snapshot) {
+  return snapshot.troubles().empty() ? exit_done : exit_code_of(snapshot.troubles().front().code);
 }
 
 std::expected<Looked, int> look_at(const RunOptions& options) {
@@ -47,12 +52,18 @@ std::expected<Looked, int> look_at(const RunOptions& options) {
   auto view = snapshot->run(*id);
   if (!view) return std::unexpected{show_error(view.error())};
   if (!*view) return std::unexpected{show_error({ErrorCode::not_found, "there is no run " + to_string(*id)})};
-  return Looked{*std::move(snapshot), *id, **std::move(view)};
+  const auto shard = snapshot->shard_of(*id);
+  if (!shard) return std::unexpected{show_error(shard.error())};
+  return Looked{*std::move(snapshot), *shard, *id, **std::move(view)};
 }
 
-bool is_left_alone(const RunOptions& options, const Looked& looked) {
-  return is_open(looked.view.info.status) && looked.view.plan->is_document &&
-         !runtime::ask_owner(store_path(store_url(options.store)), {"ping"});
+bool is_worked_on(const store::Shard& shard, const RunId& run) {
+  const auto answer = runtime::ask_owner(shard.path, {"ping", to_string(run)});
+  return answer && *answer;
+}
+
+bool is_left_alone(const Looked& looked) {
+  return is_open(looked.view.info.status) && looked.view.plan->is_document && !is_worked_on(looked.shard, looked.id);
 }
 
 std::expected<WorkPlace, Error> parse_work_place(std::string_view text) {

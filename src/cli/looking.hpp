@@ -19,6 +19,7 @@ namespace reprise::cli {
 
 struct Looked {
   runtime::Snapshot snapshot;
+  store::Shard shard;  // which has the run
   RunId id;
   runtime::RunView view;
 
@@ -26,11 +27,16 @@ struct Looked {
 };
 
 // The error is an exit code; the message has been written already.
+// Of a shard that cannot be read it is told here, and the others are shown.
 std::expected<runtime::Snapshot, int> open_snapshot(const std::string& store);
+// At the end of a list: 0, or the exit code of a list that is not complete.
+int exit_code_of_list(const runtime::Snapshot& snapshot);
 std::expected<Looked, int> look_at(const RunOptions& options);
 
+// The owner of the shard says that it goes on with the run.
+bool is_worked_on(const store::Shard& shard, const RunId& run);
 // The run is open, and nobody works on it: it waits for `reprise resume`.
-bool is_left_alone(const RunOptions& options, const Looked& looked);
+bool is_left_alone(const Looked& looked);
 
 // STEP or STEP[ITEM]: fetch, fetch[57].
 struct WorkPlace {

@@ -1,6 +1,6 @@
 // The commands that change what becomes of a run: resume, retry, cancel, pause, signal, wait, rm, and dead letters.
 //
-// While another process owns the store it is asked to do it; otherwise it is done here.
+// While another process owns the shard that has the run it is asked to do it; otherwise it is done here.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,9 +11,9 @@
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
 #include "cli/looking.hpp"
+#include "cli/operator.hpp"
 #include "cli/run_commands.hpp"
 #include "cli/store_option.hpp"
-#include "cli/this_machine.hpp"
 #include "cli/watching.hpp"
 #include "exec/document/program.hpp"
 #include "exec/log_path.hpp"
@@ -27,6 +27,7 @@ namespace {
 constexpr Duration look_again = std::chrono::milliseconds{200};
 
 struct Known {
+  store::Shard shard;
   RunId id;
   runtime::RunView view;
 };
@@ -34,22 +35,30 @@ struct Known {
 std::expected<Known, int> known_run(const std::string& store, const std::string& name) {
   auto looked = look_at({.store = store, .run = name});
   if (!looked) return std::unexpected{looked.error()};
-  return Known{looked->id, std::move(looked->view)};
+  return Known{looked->shard, looked->id, std::move(looked->view)};
 }
 
 int done_or_error(const std::expected<void, Error>& answer) { return answer ? exit_done : show_error(answer.error()); }
 
-// Asks the owner of the store, or becomes it for a moment.
+// Asks the owner of the shard, or becomes it for a moment. Other owners of a moment are worth waiting for.
+std::expected<void, Error> in_shard(const store::Shard& shard, const runtime::ControlRequest& request,
+                                    const std::function<std::expected<void, Error>(Engine&)>& here) {
+  constexpr int looks_max = 40;
+  for (int look = 0;; ++look) {
+    if (auto answer = runtime::ask_owner(shard.path, request)) return *std::move(answer);
+    auto engine = Engine::open({.store = "sqlite:" + shard.path, .threads = 1});
+    if (engine) return here(*engine);
+    if (engine.error().code != ErrorCode::store_locked || look == looks_max) return std::unexpected{engine.error()};
+    system_env().wait_until(system_env().now() + std::chrono::milliseconds{50}, {});
+  }
+}
+
 int operate(const OperateOptions& options, std::string_view operation,
             const std::function<std::expected<void, Error>(Engine&, const RunId&)>& here) {
-  const auto run = resolve_run(options.store, options.run);
-  if (!run) return run.error();
-  const std::string url = store_url(options.store);
-  const runtime::ControlRequest request{std::string{operation}, to_string(*run), options.text, options.payload};
-  if (const auto answer = runtime::ask_owner(store_path(url), request)) return done_or_error(*answer);
-  auto engine = Engine::open({.store = url, .threads = 1});
-  if (!engine) return show_error(engine.error());
-  return done_or_error(here(*engine, *run));
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
+  const runtime::ControlRequest request{std::string{operation}, to_string(known->id), options.text, options.payload};
+  return done_or_error(in_shard(known->shard, request, [&](Engine& engine) { return here(engine, known->id); }));
 }
 
 std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) {
@@ -67,16 +76,19 @@ base::SystemResult<void> remove_kept_stdin(const std::string& folder, const runt
   return base::remove_below(folder, base::name_below(folder, exec::kept_stdin_path(folder, *input)));
 }
 
-// What would fail for good at once, because this machine or this environment lacks something, is left as it is.
+// What would fail for good at once is left as it is.
 int refuse_what_cannot_run(const runtime::RunView& view) {
-  const auto input = exec::decode_run_input(view.input);
-  if (!input) return exit_done;  // that of a program
-  const auto program = exec::load_program(*input);
-  if (!program) return usage_error("this run cannot be resumed here: " + program.error());
-  const auto missing = missing_here((*program)->flow, input->file, Severity::error);
-  if (missing.empty()) return exit_done;
-  print_error(render(missing));
-  return exit_invalid;
+  const auto obstacle = obstacle_here(view);
+  if (!obstacle) return exit_done;
+  print_error(obstacle->message);
+  return obstacle->exit_code;
+}
+
+// Between two looks at it.
+bool has_ended_meanwhile(const Known& known) {
+  auto snapshot = runtime::ShardSnapshot::open(known.shard.path);
+  const auto view = snapshot ? snapshot->run(known.id) : std::unexpected{snapshot.error()};
+  return view && *view && !is_open((*view)->info.status);
 }
 
 // A run keeps the document it was begun with. Whoever has put the file right meanwhile must know.
@@ -110,15 +122,18 @@ int resume(const ResumeOptions& options) {
                             suggested(options.watch.store, "retry", known->id)));
     return exit_failed;
   }
-  const runtime::ControlRequest request{"resume", to_string(known->id), {}, {}};
-  if (const auto answer = runtime::ask_owner(store_path(store_url(options.watch.store)), request))
-    return done_or_error(*answer);
+  // Who has paused it while it ran wants it to go on there, where it is watched already.
+  if (status == RunStatus::paused && is_worked_on(known->shard, known->id)) {
+    if (const auto answer = runtime::ask_owner(known->shard.path, {"resume", to_string(known->id)}))
+      return done_or_error(*answer);
+  }
   // Before signals are taken: a file that hangs can be interrupted.
   if (const int refused = refuse_what_cannot_run(known->view); refused != exit_done) return refused;
   tell_if_document_changed(known->view, options.watch);
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
-  if (auto going = (*session)->host().go_on(known->id); !going) return show_error(going.error());
+  if (auto attached = (*session)->attach(known->shard); !attached) return show_error(attached.error());
+  if (auto going = (*session)->go_on(known->id); !going) return show_error(going.error());
   return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
 }
 
@@ -132,10 +147,8 @@ int retry(const ResumeOptions& options) {
   tell_if_document_changed(known->view, options.watch);
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
-  runtime::FlowHost& host = (*session)->host();
-  host.allow(known->id);
-  if (auto again = runtime::EngineAccess::retry_failed(host.engine(), known->id, *choice); !again)
-    return show_error(again.error());
+  if (auto attached = (*session)->attach(known->shard); !attached) return show_error(attached.error());
+  if (auto again = (*session)->retry(known->id, *choice); !again) return show_error(again.error());
   return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
 }
 
@@ -153,20 +166,19 @@ int signal_run(const OperateOptions& options) {
 }
 
 int wait_for(const OperateOptions& options) {
-  const auto run = resolve_run(options.store, options.run);
-  if (!run) return run.error();
-  const std::string path = store_path(store_url(options.store));
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
   while (true) {
-    auto snapshot = open_snapshot(options.store);
-    if (!snapshot) return snapshot.error();
-    const auto view = snapshot->run(*run);
+    auto snapshot = runtime::ShardSnapshot::open(known->shard.path);
+    if (!snapshot) return show_error(snapshot.error());
+    const auto view = snapshot->run(known->id);
     if (!view) return show_error(view.error());
     if (!*view) return show_error({ErrorCode::not_found, "the run is gone"});
     const RunOutcome& outcome = (*view)->outcome;
     if (!is_open((*view)->info.status)) return exit_code_of(RunSession::End{outcome, 0});
-    if (!runtime::ask_owner(path, {"ping", {}, {}, {}})) {
-      print_error(fmt::format("nobody is working on run {}; go on with: {}\n", to_string(*run),
-                              suggested(options.store, "resume", *run)));
+    if (!is_worked_on(known->shard, known->id) && !has_ended_meanwhile(*known)) {
+      print_error(fmt::format("nobody is working on run {}; go on with: {}\n", to_string(known->id),
+                              suggested(options.store, "resume", known->id)));
       return exit_failed;
     }
     system_env().wait_until(system_env().now() + look_again, {});
@@ -177,9 +189,9 @@ int remove_run(const OperateOptions& options) {
   const auto known = known_run(options.store, options.run);
   if (!known) return known.error();
   const std::string url = store_url(options.store);
-  auto engine = Engine::open({.store = url, .threads = 1});
-  if (!engine) return show_error(engine.error());
-  if (auto removed = engine->remove(known->id); !removed) return show_error(removed.error());
+  const auto forgotten = in_shard(known->shard, {"remove", to_string(known->id)},
+                                  [&](Engine& engine) { return engine.remove(known->id); });
+  if (!forgotten) return show_error(forgotten.error());
   const std::string folder = store_folder(url);
   auto removed = base::remove_below(folder, base::name_below(folder, exec::log_folder(folder, known->id)));
   if (removed) removed = remove_kept_stdin(folder, known->view);
@@ -191,13 +203,14 @@ int remove_run(const OperateOptions& options) {
 }
 
 int dead_letters_drop(const OperateOptions& options) {
-  const auto run = resolve_run(options.store, options.run);
-  if (!run) return run.error();
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
   const auto place = parse_work_place(options.text);
   if (!place) return show_error(place.error());
-  auto engine = Engine::open({.store = store_url(options.store), .threads = 1});
-  if (!engine) return show_error(engine.error());
-  return done_or_error(runtime::EngineAccess::drop(*engine, *run, {.step = place->step, .item = place->item}));
+  const runtime::WorkChoice choice{.step = place->step, .item = place->item};
+  return done_or_error(in_shard(known->shard, request_for("drop", known->id, choice), [&](Engine& engine) {
+    return runtime::EngineAccess::drop(engine, known->id, choice);
+  }));
 }
 
 }  // namespace reprise::cli

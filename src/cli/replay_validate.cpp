@@ -126,15 +126,17 @@ int validate_replay(const RunOptions& options) {
   if (!program) return usage_error("this run cannot be run again here: " + program.error());
   auto session = RunSession::open({.store = "memory:", .progress = ProgressMode::plain, .only_trouble = true});
   if (!session) return session.error();
-  const auto run = (*session)->host().submit(**program);
-  if (!run) return show_error(run.error());
+  const auto run = (*session)->submit(**program);
+  if (!run) return run.error();
   const auto end = (*session)->follow(*run, std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow)));
   if (!end) return end.error();
   if (end->signal != 0) return exit_code_of(*end);
-  const auto events = (*session)->host().engine().events(*run);
-  if (!events) return show_error(events.error());
   Ends now;
-  for (const Event& event : *events) add(now, event);
+  const auto read_again = (*session)->each_event(*run, [&](const Event& event) {
+    add(now, event);
+    return true;
+  });
+  if (!read_again) return show_error(read_again.error());
   const std::vector<Difference> differences = differences_between(before, now);
   options.json ? print_as_json(looked->id, differences) : print_as_text(differences);
   return differences.empty() ? exit_done : exit_failed;

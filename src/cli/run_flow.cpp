@@ -115,12 +115,12 @@ int run_flow(const RunFlowOptions& options) {
 
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
-  const auto run = (*session)->host().submit(**program, options.id);
-  if (!run) return show_error(run.error());
+  const auto run = (*session)->submit(**program, options.id);
+  if (!run) return run.error();
   if (const auto same = input_of_same_run(**session, *run, options.id, exec::recorded_input(**program), exit_invalid);
       !same)
     return same.error();
-  const auto before = (*session)->host().go_on(*run);
+  const auto before = (*session)->go_on(*run);
   if (!before) return show_error(before.error());
   return (*session)->follow_and_report(*run, std::make_shared<const core::Plan>(runtime::plan_of(flow)),
                                        options.id.empty() ? 0 : *before);

@@ -1,4 +1,6 @@
 // reprise runs: which runs there are, newest first.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/io.hpp"
@@ -27,13 +29,31 @@ text::Value json_of(const RunInfo& run) {
   return value;
 }
 
-// A run that is open although nobody works in its store has been interrupted.
-void print_table(const std::vector<RunInfo>& runs, WallTime now, bool has_owner) {
+// A run that is open although nobody works on it has been interrupted. Where nobody listens, one question is enough for all.
+class Owners {
+ public:
+  explicit Owners(const runtime::Snapshot& snapshot) : snapshot_{snapshot} {}
+
+  bool work_on(const RunId& run) {
+    const auto shard = snapshot_.shard_of(run);
+    if (!shard || std::ranges::find(deserted_, shard->slot) != deserted_.end()) return false;
+    const auto answer = runtime::ask_owner(shard->path, {"ping", to_string(run)});
+    if (!answer) deserted_.push_back(shard->slot);
+    return answer && *answer;
+  }
+
+ private:
+  const runtime::Snapshot& snapshot_;
+  std::vector<std::uint32_t> deserted_;
+};
+
+void print_table(const std::vector<RunInfo>& runs, WallTime now, Owners owners) {
   std::vector<std::vector<std::string>> rows{{"RUN", "STATUS", "FLOW", "CREATED", "TOOK", "KEY"}};
   for (const RunInfo& run : runs) {
     const Duration took = std::max(run.ended.value_or(now) - run.created, Duration{0});
     rows.push_back({to_string(run.id),
-                    run.status == RunStatus::running && !has_owner ? "interrupted" : std::string{name_of(run.status)},
+                    run.status == RunStatus::running && !owners.work_on(run.id) ? "interrupted"
+                                                                                : std::string{name_of(run.status)},
                     preview(run.name, 60),
                     observe::date_and_time(std::chrono::floor<std::chrono::seconds>(run.created)),
                     text::rough_duration(took) + (run.ended ? "" : " so far"), preview(run.key, 60)});
@@ -56,10 +76,10 @@ int runs(const RunsOptions& options) {
   } else if (page->runs.empty()) {
     print_error("No run matches.\n");
   } else {
-    print_table(page->runs, now, runtime::ask_owner(store_path(store_url(options.store)), {"ping"}).has_value());
+    print_table(page->runs, now, Owners{*snapshot});
   }
   if (!page->cursor.empty()) print_error(fmt::format("These are the newest {}; --limit shows more.\n", options.limit));
-  return exit_done;
+  return exit_code_of_list(*snapshot);
 }
 
 }  // namespace reprise::cli

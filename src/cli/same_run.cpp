@@ -14,7 +14,7 @@ namespace {
 
 std::expected<std::vector<std::string>, Error> different_from(const RunSession& session, const RunId& run,
                                                               exec::RunInput& input) {
-  auto snapshot = runtime::Snapshot::open(session.store());
+  auto snapshot = runtime::ShardSnapshot::open(session.shard().path);
   if (!snapshot) return std::unexpected{snapshot.error()};
   const auto view = snapshot->run(run);
   if (!view) return std::unexpected{view.error()};
@@ -30,7 +30,7 @@ std::expected<std::vector<std::string>, Error> different_from(const RunSession& 
 
 std::expected<exec::RunInput, int> input_of_same_run(const RunSession& session, const RunId& run,
                                                      const std::string& key, exec::RunInput asked, int exit_if_other) {
-  if (key.empty() || store_path(session.store()).empty()) return asked;  // it can only be new
+  if (key.empty() || session.shard().path.empty()) return asked;  // it can only be new
   const auto different = different_from(session, run, asked);
   if (!different) return std::unexpected{show_error(different.error())};
   if (different->empty()) return asked;

@@ -129,7 +129,7 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   if (report.recoveries > 0) field("recovered", observe::counted(report.recoveries, "time"));
   print("\n");
   print_steps(report);
-  if (is_left_alone(options, looked))
+  if (is_left_alone(looked))
     print(fmt::format("\nNobody is working on it. To go on: {}\n", suggested(options.store, "resume", info.id)));
   if (report.troubled.empty()) return;
   print("\n");

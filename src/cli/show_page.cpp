@@ -8,7 +8,7 @@
 namespace reprise::cli {
 
 int show_page(const ShowOptions& options, Looked& looked) {
-  const observe::PageAbout about{.now = wall_clock_now_exactly(), .is_left_alone = is_left_alone(options.run, looked)};
+  const observe::PageAbout about{.now = wall_clock_now_exactly(), .is_left_alone = is_left_alone(looked)};
   observe::HtmlPage page{looked.view, about};
   const auto read = looked.snapshot.each_event(looked.id, [&](const Event& event) {
     page.add(event);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/private_file.hpp"
+#include "base/store_address.hpp"
 #include "cli/io.hpp"
 #include "store/real_path.hpp"
 
@@ -21,11 +22,8 @@ std::string store_url(const std::string& option) {
 }
 
 std::string store_path(std::string_view url) {
-  constexpr std::string_view sqlite = "sqlite:";
-  if (url.starts_with(sqlite)) return std::string{url.substr(sqlite.size())};
-  const std::size_t colon = url.find(':');
-  const bool is_url = colon != std::string_view::npos && url.substr(0, colon).find('/') == std::string_view::npos;
-  return is_url ? "" : std::string{url};
+  const auto address = base::parse_store_address(url);
+  return address ? address->path : "";
 }
 
 std::string store_folder(std::string_view url) {
@@ -42,6 +40,13 @@ void make_store_folder(const std::string& folder) {
   constexpr std::string_view everything = "*\n";
   const auto file = base::open_below(folder, ".gitignore", O_WRONLY | O_CREAT | O_EXCL);
   [[maybe_unused]] const bool written = file && write(file->get(), everything.data(), everything.size()) > 0;
+}
+
+std::expected<std::unique_ptr<store::Ledger>, Error> ledger_of(const std::string& url) {
+  store::LedgerSettings settings;
+  const char* const fewer = std::getenv("REPRISE_TEST_SHARDS");  // so that tests need not start 64 processes
+  if (fewer != nullptr) settings.shards_max = static_cast<std::uint32_t>(std::strtoul(fewer, nullptr, 10));
+  return store::open_ledger(url, settings);
 }
 
 int exit_code_of(ErrorCode code) noexcept {

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 
 #include "cli/io.hpp"
 #include "cli/looking.hpp"
+#include "cli/operator.hpp"
 #include "cli/store_option.hpp"
 #include "exec/document/program.hpp"
 #include "exec/log_path.hpp"
@@ -29,58 +29,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What other processes may ask of the one that owns the store.
-class Operator {
- public:
-  explicit Operator(Engine& engine) : engine_{engine} {}
+constexpr std::chrono::milliseconds look_again{50};
 
-  std::expected<void, Error> operator()(const runtime::ControlRequest& request) {
-    if (request.operation == "ping") return {};
-    const auto run = run_id_from(request.run);
-    if (!run) return std::unexpected{Error{ErrorCode::invalid, "this is not the id of a run"}};
-    if (request.operation == "cancel") return engine_.cancel(*run, request.text);
-    if (request.operation == "pause") return pause(*run);
-    if (request.operation == "resume") return resume(*run);
-    if (request.operation == "signal") return engine_.signal(*run, request.text, request.payload);
-    return std::unexpected{Error{ErrorCode::invalid, "unknown operation \"" + request.operation + "\""}};
-  }
-
- private:
-  std::expected<void, Error> pause(const RunId& run) {
-    auto paused = engine_.pause(run);
-    if (paused) paused_.insert(run);
-    return paused;
-  }
-
-  // Only what was paused while it ran here: other runs would be open again, with nobody who works on them.
-  std::expected<void, Error> resume(const RunId& run) {
-    if (!paused_.contains(run)) {
-      return std::unexpected{
-          Error{ErrorCode::store_locked,
-                fmt::format("process {} owns the store and works on a run; if it is this one it goes on already, "
-                            "if not it can be resumed later",
-                            getpid())}};
-    }
-    auto resumed = engine_.resume(run);
-    if (resumed) paused_.erase(run);
-    return resumed;
-  }
-
-  Engine& engine_;
-  std::set<RunId> paused_;
-};
-
-// Commands such as `signal` own a store for a moment only, and do not listen to others. It is worth waiting for them.
-std::expected<std::unique_ptr<runtime::FlowHost>, Error> open_host(const runtime::FlowHostSettings& settings) {
-  constexpr Duration look_again = std::chrono::milliseconds{50};
-  constexpr int looks_max = 40;
-  auto host = runtime::FlowHost::open(settings);
-  for (int look = 0; look < looks_max && !host && host.error().code == ErrorCode::store_locked; ++look) {
-    if (runtime::ask_owner(store_path(settings.store), {"ping"})) break;
-    system_env().wait_until(system_env().now() + look_again, {});
-    host = runtime::FlowHost::open(settings);
-  }
-  return host;
+std::expected<runtime::RunView, Error> view_in(runtime::ShardSnapshot& snapshot, const RunId& run) {
+  auto view = snapshot.run(run);
+  if (!view) return std::unexpected{view.error()};
+  if (!*view) return std::unexpected{Error{ErrorCode::not_found, "the run is gone"}};
+  return **std::move(view);
 }
 
 // The engine goes on by itself when the cause is gone.
@@ -113,26 +68,20 @@ std::expected<std::unique_ptr<RunSession>, int> RunSession::open(const WatchOpti
   std::unique_ptr<RunSession> session{new RunSession{options}};
   std::signal(SIGPIPE, SIG_IGN);  // whoever stops reading the progress must not end the run
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is a full disk: the store waits until it is lifted
-  session->store_ = store_url(options.store);
-  const std::string path = store_path(session->store_);
+  session->stderr_through_ = stderr_through;
+  const std::string url = store_url(options.store);
+  auto ledger = ledger_of(url);
+  if (!ledger) return std::unexpected{show_error(ledger.error())};
+  session->ledger_ = *std::move(ledger);
   std::error_code problem;
-  if (path.empty()) {
+  if (store_path(url).empty()) {
     std::string scratch = (fs::temp_directory_path(problem) / "reprise-XXXXXX").string();
     if (mkdtemp(scratch.data()) == nullptr) return std::unexpected{usage_error("cannot make a temporary folder")};
     session->scratch_ = session->folder_ = scratch;
   } else {
-    const fs::path folder = fs::absolute(store_folder(session->store_), problem);
+    const fs::path folder = fs::absolute(store_folder(url), problem);
     session->folder_ = folder.lexically_normal().string();
     make_store_folder(session->folder_);
-  }
-  auto host = open_host({.store = session->store_, .store_folder = session->folder_, .stderr_through = stderr_through});
-  if (!host) return std::unexpected{show_error(host.error())};
-  session->host_ = *std::move(host);
-  if (!path.empty()) {
-    Engine& engine = session->host_->engine();
-    session->control_ =
-        runtime::ControlServer::listen(path, [asked = std::make_shared<Operator>(engine)](
-                                                 const runtime::ControlRequest& request) { return (*asked)(request); });
   }
   return session;
 }
@@ -145,6 +94,114 @@ RunSession::~RunSession() {
   if (!scratch_.empty()) fs::remove_all(scratch_, ignored);
 }
 
+// ---- whose shard it is ----------------------------------------
+
+std::expected<void, Error> RunSession::work_with(store::OwnedShard owned) {
+  auto host = runtime::FlowHost::open(
+      {.shard = std::move(owned.store), .store_folder = folder_, .stderr_through = stderr_through_});
+  if (!host) return std::unexpected{host.error()};
+  shard_ = std::move(owned.shard);
+  host_ = *std::move(host);
+  owns_shard_ = true;
+  if (shard_.path.empty()) return {};
+  control_ = runtime::ControlServer::listen(
+      shard_.path, [asked = std::make_shared<Operator>(*host_, shard_.path)](const runtime::ControlRequest& request) {
+        return (*asked)(request);
+      });
+  return {};
+}
+
+std::expected<RunId, Error> RunSession::submit_new(const exec::Program& program, const std::string& key) {
+  auto owned = ledger_->claim();
+  if (!owned) return std::unexpected{owned.error()};
+  if (auto opened = work_with(*std::move(owned)); !opened) return std::unexpected{opened.error()};
+  return host_->submit(program, key);
+}
+
+std::expected<RunId, Error> RunSession::find_or_submit(const exec::Program& program, const std::string& key) {
+  auto snapshot = runtime::Snapshot::open(ledger_->look());
+  if (!snapshot && snapshot.error().code != ErrorCode::not_found) return std::unexpected{snapshot.error()};
+  if (!snapshot) return submit_new(program, key);
+  if (!snapshot->troubles().empty()) return std::unexpected{snapshot->troubles().front()};  // it may have the key
+  const auto run = snapshot->find_key(key);
+  if (!run) return std::unexpected{run.error()};
+  if (!*run) return submit_new(program, key);
+  const auto shard = snapshot->shard_of(**run);
+  if (!shard) return std::unexpected{shard.error()};
+  if (auto attached = attach(*shard); !attached) return std::unexpected{attached.error()};
+  return **run;
+}
+
+std::expected<RunId, Error> RunSession::try_submit(const exec::Program& program, const std::string& key) {
+  if (key.empty() || !scratch_.empty()) return submit_new(program, key);
+  const auto lock = ledger_->try_lock_keys();
+  if (!lock) return std::unexpected{lock.error()};
+  if (!*lock) return std::unexpected{Error{ErrorCode::timed_out, "another process is looking for a key"}};
+  return find_or_submit(program, key);
+}
+
+std::expected<RunId, int> RunSession::submit(const exec::Program& program, const std::string& key) {
+  for (bool has_told = false;;) {
+    const auto run = try_submit(program, key);
+    if (run) return *run;
+    const ErrorCode code = run.error().code;
+    const bool is_worth_waiting = host_ == nullptr && (code == ErrorCode::full || code == ErrorCode::timed_out);
+    if (!is_worth_waiting) return std::unexpected{show_error(run.error())};
+    if (code == ErrorCode::full && !std::exchange(has_told, true))
+      print_error(fmt::format("reprise: waiting: {}\n", run.error().message));
+    if (const int signal = interrupts_.wait_for(look_again); signal != 0) return std::unexpected{128 + signal};
+  }
+}
+
+std::expected<void, Error> RunSession::attach(const store::Shard& shard) {
+  constexpr int looks_max = 40;
+  shard_ = shard;
+  auto owned = ledger_->open_shard(shard);
+  for (int look = 0; !owned && owned.error().code == ErrorCode::store_locked; ++look) {
+    if (runtime::ask_owner(shard.path, {"ping"})) return {};  // it will be asked
+    if (look == looks_max) break;  // commands such as `signal` own a shard for a moment only, and listen to nobody
+    system_env().wait_until(system_env().now() + look_again, {});
+    owned = ledger_->open_shard(shard);
+  }
+  if (!owned) return std::unexpected{owned.error()};
+  return work_with(*std::move(owned));
+}
+
+std::expected<void, Error> RunSession::ask_or_do(
+    const runtime::ControlRequest& request,
+    const std::function<std::expected<void, Error>(runtime::FlowHost&)>& here) {
+  while (host_ == nullptr) {
+    auto answer = runtime::ask_owner(shard_.path, request);
+    // Without an answer it was not done: the owner ends.
+    const bool is_answered = answer && (*answer || answer->error().code != ErrorCode::store_unavailable);
+    if (is_answered) return *answer;
+    if (auto attached = attach(shard_); !attached) return attached;
+  }
+  return here(*host_);
+}
+
+std::expected<std::uint64_t, Error> RunSession::go_on(const RunId& run) {
+  if (host_ != nullptr) return host_->go_on(run);
+  const auto view = recorded_view(run);
+  if (!view) return std::unexpected{view.error()};
+  const std::uint64_t before = view->sequence;
+  if (view->info.status == RunStatus::succeeded || view->info.status == RunStatus::failed) return before;
+  const auto asked = ask_or_do({"resume", to_string(run)}, [&](runtime::FlowHost& host) -> std::expected<void, Error> {
+    const auto going = host.go_on(run);
+    if (!going) return std::unexpected{going.error()};
+    return {};
+  });
+  if (!asked) return std::unexpected{asked.error()};
+  return before;
+}
+
+std::expected<void, Error> RunSession::retry(const RunId& run, const runtime::WorkChoice& choice) {
+  return ask_or_do(request_for("retry", run, choice),
+                   [&](runtime::FlowHost& host) { return retry_here(host, run, choice); });
+}
+
+// ---- signals and trouble ----------------------------------------
+
 void RunSession::interrupted(const RunId& run, int signal) {
   // A terminal that is closed may tell us so twice, by its shell and by the kernel: nobody is impatient.
   if (signal == SIGHUP && signal_.load() != 0) {
@@ -154,6 +211,7 @@ void RunSession::interrupted(const RunId& run, int signal) {
   const bool is_second = signal_.exchange(signal) != 0;
   // Whoever sends another signal than Ctrl-C cannot be asked to do it twice.
   if (is_second || signal != SIGINT) must_end_ = true;
+  if (!owns_shard_) return;  // watch_owner() ends
   if (is_second) return host_->kill_all();
   if (progress_) progress_->say("stopping: nothing new starts, what runs is asked to end (again to kill it)");
   cancel(run);
@@ -262,10 +320,92 @@ std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::sh
   progress_ = make_progress(options_.progress, options_.only_trouble, plan_);
   interrupts_.handle([this, run](int signal) { interrupted(run, signal); },
                      {.before = [this] { progress_->pause_drawing(); }, .after = [this] { progress_->draw_again(); }});
+  if (host_ == nullptr) {
+    const auto end = watch_owner(run, after);
+    if (!end) return std::unexpected{end.error()};
+    if (*end) return **end;
+  }
   if (progress_ && has_news(run, after) && !show_progress(run, after)) return std::unexpected{leave(run)};
   auto outcome = wait_for_end(run);
   if (!outcome) return std::unexpected{outcome.error()};
   return End{*std::move(outcome), signal_.load()};
+}
+
+// ---- beside the owner ----------------------------------------
+
+std::expected<runtime::RunView, Error> RunSession::recorded_view(const RunId& run) const {
+  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
+  if (!snapshot) return std::unexpected{snapshot.error()};
+  return view_in(*snapshot, run);
+}
+
+std::expected<runtime::RunView, Error> RunSession::show_recorded(const RunId& run, std::uint64_t after,
+                                                                 std::uint64_t& last) {
+  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
+  if (!snapshot) return std::unexpected{snapshot.error()};
+  auto view = view_in(*snapshot, run);
+  if (!view) return view;
+  const bool has_news = is_open(view->info.status) || view->sequence > after;
+  if (!progress_ || !has_news) return view;
+  const auto shown = snapshot->each_event(run, [&](const Event& event) {
+    if (event.sequence <= last) return true;
+    last = event.sequence;
+    event.sequence <= after ? progress_->recall(event) : progress_->add(event);
+    return true;
+  });
+  if (!shown) return std::unexpected{shown.error()};
+  progress_->time_passes();
+  return view;
+}
+
+std::expected<bool, Error> RunSession::is_ours_now(const RunId& run) {
+  const auto answer = runtime::ask_owner(shard_.path, {"ping", to_string(run)});
+  if (answer) {
+    const bool is_left_alone = !*answer && answer->error().code == ErrorCode::not_found;
+    if (!is_left_alone) return false;
+    // Unless it has ended just now.
+    const auto view = recorded_view(run);
+    if (!view) return std::unexpected{view.error()};
+    if (view->info.status != RunStatus::running) return false;
+    if (auto asked = ask_or_do({"resume", to_string(run)}, [](runtime::FlowHost&) { return std::expected<void, Error>{}; });
+        !asked)
+      return std::unexpected{asked.error()};
+  } else {
+    auto owned = ledger_->open_shard(shard_);
+    if (!owned && owned.error().code == ErrorCode::store_locked) return false;
+    if (!owned) return std::unexpected{owned.error()};
+    if (auto opened = work_with(*std::move(owned)); !opened) return std::unexpected{opened.error()};
+  }
+  if (host_ != nullptr) host_->allow(run);
+  return host_ != nullptr;
+}
+
+int RunSession::leave_to_owner(const RunId& run) {
+  if (progress_) progress_->finish();
+  print_error(fmt::format("reprise: another process goes on with this run; to stop it: {}\n",
+                          suggested(options_.store, "cancel", run)));
+  return 128 + signal_.load();
+}
+
+std::expected<std::optional<RunSession::End>, int> RunSession::watch_owner(const RunId& run, std::uint64_t& after) {
+  constexpr Duration look_again_after = std::chrono::milliseconds{200};
+  std::uint64_t last = 0;
+  while (true) {
+    auto view = show_recorded(run, after, last);
+    if (!view) return std::unexpected{show_error(view.error())};
+    if (!is_open(view->info.status)) {
+      if (progress_) progress_->finish();
+      return End{std::move(view->outcome), 0};
+    }
+    if (signal_.load() != 0) return std::unexpected{leave_to_owner(run)};
+    const auto is_ours = is_ours_now(run);
+    if (!is_ours) return std::unexpected{show_error(is_ours.error())};
+    if (*is_ours) {
+      after = std::max(after, last);
+      return std::nullopt;
+    }
+    system_env().wait_until(system_env().now() + look_again_after, {});
+  }
 }
 
 // ---- the end ----------------------------------------
@@ -277,7 +417,7 @@ std::expected<void, Error> RunSession::each_event(const RunId& run, const std::f
     static_cast<void>(std::ranges::all_of(*events, visit));
     return {};
   }
-  auto snapshot = runtime::Snapshot::open(store_);
+  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
   if (!snapshot) return std::unexpected{snapshot.error()};
   return snapshot->each_event(run, visit);
 }
@@ -336,7 +476,8 @@ void RunSession::report_in_words(const RunId& run, const observe::RunReport& rep
 }
 
 observe::AnnotatedFile RunSession::document_of(const RunId& run) const {
-  auto snapshot = runtime::Snapshot::open(store_);
+  if (!scratch_.empty()) return {};
+  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
   if (!snapshot) return {};
   const auto view = snapshot->run(run);
   if (!view || !*view) return {};
@@ -397,14 +538,6 @@ int exit_code_of(const RunSession::End& end) {
   if (end.outcome.status == RunStatus::canceled && end.signal != 0) return 128 + end.signal;
   if (end.outcome.status == RunStatus::canceled && end.outcome.reason == StopReason::deadline) return 124;
   return exit_failed;
-}
-
-std::expected<RunId, int> resolve_run(const std::string& store, const std::string& name) {
-  auto snapshot = open_snapshot(store);
-  if (!snapshot) return std::unexpected{snapshot.error()};
-  const auto run = snapshot->resolve(name);
-  if (!run) return std::unexpected{show_error(run.error())};
-  return *run;
 }
 
 }  // namespace reprise::cli

@@ -114,6 +114,7 @@ class Core {
   // From now on runs of documents only go on if they are new (this number or higher), or allowed.
   void restrict_documents(std::uint64_t first_new);
   void allow(std::uint64_t run, Time now);
+  bool is_allowed(const Run& run) const;
 
   // ---- inputs ----
   Run& submit(Submission submission, Time now);
@@ -240,7 +241,6 @@ class Core {
   void disarm(TimerWheel::Handle& handle);
   bool start_next(Queue& queue, std::size_t level, Time now);
   bool start(Run& run, std::uint32_t step, std::uint32_t item, Time now);
-  bool is_allowed(const Run& run) const;
 
   // handle.cpp
   void emit(Run& run, event::Record& record, Time now);

@@ -208,8 +208,9 @@ std::expected<Engine, Error> Engine::open(EngineSettings settings) {
   return runtime::EngineAccess::open(std::move(settings), {});
 }
 
-std::expected<Engine, Error> runtime::EngineAccess::open(EngineSettings settings, const ExecutorFactory& documents) {
-  auto store = store::open_store(settings.store);
+std::expected<Engine, Error> runtime::EngineAccess::open(EngineSettings settings, const ExecutorFactory& documents,
+                                                         std::unique_ptr<store::Store> shard) {
+  auto store = shard != nullptr ? std::move(shard) : store::open_store(settings.store);
   if (!store) return std::unexpected{store.error()};
   auto state = std::make_unique<Engine::State>(std::move(settings), *std::move(store), documents);
   if (auto begun = state->begin(); !begun) return std::unexpected{begun.error()};
@@ -236,6 +237,11 @@ std::expected<void, Error> runtime::EngineAccess::hand_over(Engine& engine, exec
   state.driver.push(
       HandOver{over.id, *std::move(child), over.time_left, std::move(over.overdue), over.returns});
   return {};
+}
+
+bool runtime::EngineAccess::works_on(Engine& engine, const RunId& run) {
+  const auto reply = engine.state_->ask(run, Question::now);
+  return reply && is_open((*reply)->info.status) && (*reply)->may_go_on;
 }
 
 std::expected<std::uint64_t, Error> runtime::EngineAccess::last_sequence(Engine& engine, const RunId& run) {

@@ -16,6 +16,7 @@
 #include "core/plan.hpp"
 #include "exec/executor.hpp"
 #include "exec/payloads.hpp"
+#include "store/store.hpp"
 
 namespace reprise::runtime {
 
@@ -31,13 +32,16 @@ struct WorkChoice {
 
 struct EngineAccess {
   // Runs of documents that are in the store do not go on by themselves: allow() them.
-  static std::expected<Engine, Error> open(EngineSettings settings, const ExecutorFactory& documents);
+  // `shard`: the store, if it is open already; settings.store is not looked at then.
+  static std::expected<Engine, Error> open(EngineSettings settings, const ExecutorFactory& documents,
+                                           std::unique_ptr<store::Store> shard = nullptr);
   // `task` says everything but what to run.
   static std::expected<RunId, Error> submit(Engine& engine, core::Plan plan, Task task);
   // With the sub-flows that it waits for; `resumes`: those that are paused, too.
   static void allow(Engine& engine, const RunId& run, bool resumes);
   // The attempt goes on as a run with this plan and input.
   static std::expected<void, Error> hand_over(Engine& engine, exec::HandedOver over, core::Plan plan, std::string input);
+  static bool works_on(Engine& engine, const RunId& run);  // it is open, and this engine goes on with it
   static std::expected<std::uint64_t, Error> last_sequence(Engine& engine, const RunId& run);  // of its events
   static std::expected<void, Error> retry_failed(Engine& engine, const RunId& run, const WorkChoice& choice);
   static std::expected<void, Error> drop(Engine& engine, const RunId& run, const WorkChoice& choice);

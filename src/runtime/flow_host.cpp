@@ -21,7 +21,8 @@ std::expected<std::unique_ptr<FlowHost>, Error> FlowHost::open(FlowHostSettings 
                                          std::make_unique<exec::DocumentExecutor>(documents, sink, std::move(load));
                                      host->executor_ = executor.get();
                                      return executor;
-                                   });
+                                   },
+                                   std::move(settings.shard));
   if (!engine) return std::unexpected{engine.error()};
   host->engine_ = std::make_unique<Engine>(*std::move(engine));
   return host;

@@ -12,11 +12,13 @@
 
 #include "exec/document/document_executor.hpp"
 #include "exec/document/program.hpp"
+#include "store/store.hpp"
 
 namespace reprise::runtime {
 
 struct FlowHostSettings {
   std::string store = "memory:";
+  std::unique_ptr<reprise::store::Store> shard = nullptr;  // the store, if it is open already
   std::string store_folder = {};  // where logs go; empty = nowhere
   bool stderr_through = false;
   Duration grace = std::chrono::seconds{5};

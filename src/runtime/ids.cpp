@@ -4,10 +4,15 @@
 
 namespace reprise::runtime {
 
-RunId id_of(std::uint64_t secret, std::uint64_t number, event::Time created) noexcept {
-  const auto milliseconds = static_cast<std::uint64_t>(created / 1'000'000);
-  Random mixer{secret ^ (milliseconds * 0x9E3779B97F4A7C15ULL) ^ (number << 20U)};
-  const std::uint64_t check = mixer.next();
+namespace {
+
+constexpr unsigned slot_shift = 24;  // those of the check's bits that become bytes 9 and, as far as its lower half, 10
+
+std::uint64_t check_of(std::uint64_t secret, std::uint64_t number, std::uint64_t milliseconds) noexcept {
+  return Random{secret ^ (milliseconds * 0x9E3779B97F4A7C15ULL) ^ (number << 20U)}.next();
+}
+
+RunId id_with(std::uint64_t milliseconds, std::uint64_t check, std::uint64_t number) noexcept {
   RunId id;
   for (unsigned byte = 0; byte < 6; ++byte)
     id.bytes[byte] = static_cast<std::uint8_t>(milliseconds >> (40U - 8U * byte));
@@ -19,6 +24,25 @@ RunId id_of(std::uint64_t secret, std::uint64_t number, event::Time created) noe
   for (unsigned byte = 0; byte < 5; ++byte)
     id.bytes[11 + byte] = static_cast<std::uint8_t>(number >> (32U - 8U * byte));
   return id;
+}
+
+}  // namespace
+
+RunId id_of(std::uint64_t secret, std::uint64_t number, event::Time created, std::uint32_t slot) noexcept {
+  const auto milliseconds = static_cast<std::uint64_t>(created / 1'000'000);
+  const std::uint64_t check = check_of(secret, number, milliseconds);
+  return id_with(milliseconds, check ^ std::uint64_t{slot} << slot_shift, number);
+}
+
+std::optional<std::uint32_t> slot_in(std::uint64_t secret, const RunId& id) noexcept {
+  std::uint64_t milliseconds = 0;
+  for (unsigned byte = 0; byte < 6; ++byte) milliseconds = milliseconds << 8U | id.bytes[byte];
+  const std::uint64_t number = number_in(id);
+  const std::uint64_t check = check_of(secret, number, milliseconds);
+  const std::uint64_t found = std::uint64_t{id.bytes[9]} | std::uint64_t{id.bytes[10]} << 8U;
+  const std::uint64_t slot = (found ^ check >> slot_shift) & slot_max;
+  if (id_with(milliseconds, check ^ slot << slot_shift, number) != id) return std::nullopt;
+  return static_cast<std::uint32_t>(slot);
 }
 
 std::uint64_t number_in(const RunId& id) noexcept {

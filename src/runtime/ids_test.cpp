@@ -42,6 +42,31 @@ RC_GTEST_PROP(RuntimeIds, of_another_store_are_told_apart, ()) {
   RC_ASSERT(id_of(other, number_in(id), noon) != id);
 }
 
+// Stores of before keep their ids.
+TEST(RuntimeIds, of_slot_0_are_what_they_always_were) {
+  EXPECT_EQ(to_string(id_of(42, 1000, noon)), "SLOT0");
+  EXPECT_EQ(id_of(42, 1000, noon, 0), id_of(42, 1000, noon));
+}
+
+RC_GTEST_PROP(RuntimeIds, give_the_slot_back_to_whoever_has_the_secret, ()) {
+  const auto secret = *rc::gen::arbitrary<std::uint64_t>();
+  const auto number = *rc::gen::inRange<std::uint64_t>(0, run_number_max);
+  const auto created = *rc::gen::inRange<event::Time>(0, 2 * noon);
+  const auto slot = *rc::gen::inRange<std::uint32_t>(0, slot_max + 1);
+  const RunId id = id_of(secret, number, created, slot);
+  RC_ASSERT(slot_in(secret, id) == slot);
+  RC_ASSERT(number_in(id) == number);
+  RC_ASSERT(id != id_of(secret, number, created, slot ^ 1U));
+  RC_ASSERT(id.bytes[6] >> 4U == 7);
+  RC_ASSERT(id.bytes[8] >> 6U == 0b10);
+}
+
+TEST(RuntimeIds, have_no_slot_in_another_store) {
+  int found = 0;
+  for (std::uint64_t number = 0; number < 1000; ++number) found += slot_in(43, id_of(42, number, noon)).has_value();
+  EXPECT_EQ(found, 0);
+}
+
 TEST(RuntimeIds, a_typing_mistake_gives_no_other_run) {
   const RunId id = id_of(42, 1000, noon);
   for (std::size_t byte = 0; byte < id.bytes.size(); ++byte) {

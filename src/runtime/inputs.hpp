@@ -77,6 +77,7 @@ struct AskReply : Reply {
   std::uint64_t sequence = 0;  // of its last event
   RunInfo info = {};
   RunOutcome outcome = {};
+  bool may_go_on = false;  // this engine works on it as long as it is open; false: one of a document that waits for Allow
   std::optional<Payload> large_output = {};  // the outcome's output is in the store
 };
 enum class Question : std::uint8_t {

@@ -16,9 +16,14 @@ std::unexpected<Error> not_found(const RunId& run) {
 }  // namespace
 
 Loop::Loop(store::Store& store, exec::Executor& executor, const LoopSettings& settings, std::uint64_t seed, Time now)
-    : store_{store}, executor_{executor}, settings_{settings}, core_{now, seed}, secret_{store.secret()} {}
+    : store_{store},
+      executor_{executor},
+      settings_{settings},
+      core_{now, seed},
+      secret_{store.secret()},
+      slot_{store.slot()} {}
 
-RunId Loop::id(std::uint64_t number, Time created) const noexcept { return id_of(secret_, number, created); }
+RunId Loop::id(std::uint64_t number, Time created) const noexcept { return id_of(secret_, number, created, slot_); }
 
 void Loop::handle(Input&& input, Time now) {
   std::visit([&](auto&& kind) { take(std::move(kind), now); }, std::move(input));
@@ -348,6 +353,7 @@ void Loop::take(Ask&& ask, Time) {
     return unload(*found);
   }
   describe(run, *ask.reply);
+  ask.reply->may_go_on = core_.is_allowed(run);
   if (ask.question == Question::stored && !run.events.empty()) {
     run.to_store = true;
     run.leaving_with = 0;

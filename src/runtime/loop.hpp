@@ -211,6 +211,7 @@ class Loop {
   LoopSettings settings_;
   core::Core core_;
   std::uint64_t secret_;
+  std::uint32_t slot_;
   Observer* observer_ = nullptr;
 
   std::uint64_t next_run_ = 1;

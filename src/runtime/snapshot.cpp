@@ -2,21 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <map>
 #include <utility>
 
-#include "core/core.hpp"
-#include "event/codec.hpp"
-#include "event/history.hpp"
-#include "exec/list.hpp"
-#include "exec/secrets/sealing.hpp"
+#include "runtime/ids.hpp"
 #include "runtime/parentage.hpp"
-#include "runtime/snapshot_state.hpp"
 #include "text/ascii.hpp"
 
 namespace reprise::runtime {
 namespace {
+
+using event::Time;
 
 constexpr std::size_t page_max = 10'000;
 constexpr std::size_t prefix_min = 4;
@@ -25,7 +21,6 @@ constexpr std::size_t id_characters = 36;
 std::unexpected<Error> failure(ErrorCode code, std::string message) {
   return std::unexpected{Error{code, std::move(message)}};
 }
-std::unexpected<Error> damaged(std::string message) { return failure(ErrorCode::store_damaged, std::move(message)); }
 std::unexpected<Error> no_such_run(std::string_view name) {
   return failure(ErrorCode::not_found,
                  "There is no run " + std::string{name} + " in this store. `reprise runs` lists those there are.");
@@ -33,17 +28,32 @@ std::unexpected<Error> no_such_run(std::string_view name) {
 
 WallTime wall_time(Time time) { return WallTime{Duration{time}}; }
 
-std::optional<std::string> bytes_in(std::string_view hexadecimal) {
-  if (hexadecimal.size() % 2 != 0) return std::nullopt;
-  std::string bytes;
-  for (std::size_t at = 0; at < hexadecimal.size(); at += 2) {
-    unsigned byte = 0;
-    const char* const end = hexadecimal.data() + at + 2;
-    const auto [stop, mistake] = std::from_chars(hexadecimal.data() + at, end, byte, 16);
-    if (mistake != std::errc{} || stop != end) return std::nullopt;
-    bytes.push_back(static_cast<char>(byte));
+// How far each shard has been read: slot:NUMBER, separated by commas. NUMBER is the last run that was given; 0 = none yet.
+using Positions = std::map<std::uint32_t, std::uint64_t>;
+
+std::string cursor_of(const Positions& positions) {
+  std::string cursor;
+  for (const auto& [slot, number] : positions)
+    cursor += (cursor.empty() ? "" : ",") + std::to_string(slot) + ":" + std::to_string(number);
+  return cursor;
+}
+
+std::expected<Positions, Error> positions_in(std::string_view cursor) {
+  Positions positions;
+  while (!cursor.empty()) {
+    std::uint32_t slot = 0;
+    std::uint64_t number = 0;
+    const char* const end = cursor.data() + cursor.size();
+    const auto [colon, no_slot] = std::from_chars(cursor.data(), end, slot);
+    const bool has_slot = no_slot == std::errc{} && colon != end && *colon == ':';
+    const auto [stop, no_number] = has_slot ? std::from_chars(colon + 1, end, number) : std::from_chars_result{end, {}};
+    if (!has_slot || no_number != std::errc{} || (stop != end && *stop != ','))
+      return failure(ErrorCode::invalid, "this is not a cursor that find() gave");
+    positions[slot] = number;
+    cursor = {stop, end};
+    if (!cursor.empty()) cursor.remove_prefix(1);
   }
-  return bytes;
+  return positions;
 }
 
 // Which times of creation ids with this beginning have: their first 48 bits are milliseconds.
@@ -79,6 +89,41 @@ std::optional<Creation> creation_in(std::string_view prefix) {
 
 }  // namespace
 
+struct Snapshot::State {
+  struct Part {
+    store::Shard shard;
+    ShardSnapshot snapshot;
+  };
+  struct Trouble {
+    std::uint32_t slot = 0;
+    Error error;
+  };
+
+  std::vector<Part> parts;  // at least one
+  std::vector<Trouble> unreadable;
+  std::vector<Error> troubles;
+
+  // nullptr: no shard of this store gave that id.
+  std::expected<Part*, Error> part_of(const RunId& id) {
+    const auto slot = slot_in(parts.front().snapshot.secret(), id);
+    if (!slot) return nullptr;
+    const auto part =
+        std::ranges::find_if(parts, [&](const Part& each) { return each.snapshot.slot() == *slot; });
+    if (part != parts.end()) return &*part;
+    const auto trouble = std::ranges::find(unreadable, *slot, &Trouble::slot);
+    if (trouble != unreadable.end()) return std::unexpected{trouble->error};
+    return nullptr;
+  }
+
+  template <class Read>
+  std::invoke_result_t<Read, ShardSnapshot&> in_shard_of(const RunId& id, const Read& read) {
+    const auto part = part_of(id);
+    if (!part) return std::unexpected{part.error()};
+    if (*part == nullptr) return no_such_run(to_string(id));
+    return read((*part)->snapshot);
+  }
+};
+
 // ---- opening ----------------------------------------
 
 Snapshot::Snapshot(std::unique_ptr<State> state) noexcept : state_{std::move(state)} {}
@@ -87,60 +132,92 @@ Snapshot& Snapshot::operator=(Snapshot&&) noexcept = default;
 Snapshot::~Snapshot() = default;
 
 std::expected<Snapshot, Error> Snapshot::open(std::string_view url) {
-  auto store = store::open_store_read_only(url);
-  if (!store) return std::unexpected{store.error()};
-  auto state = std::make_unique<State>(std::move(*store));
-  if (auto loaded = state->load_plans(); !loaded) return std::unexpected{loaded.error()};
-  if (auto loaded = state->load_journal(); !loaded) return std::unexpected{loaded.error()};
-  state->store->let_go();
-  return Snapshot{std::move(state)};
+  const auto ledger = store::open_ledger(url);
+  if (!ledger) return std::unexpected{ledger.error()};
+  return open((*ledger)->look());
+}
+
+std::expected<Snapshot, Error> Snapshot::open(std::vector<store::ShardView> shards) {
+  auto state = std::make_unique<State>();
+  std::optional<Error> absent;
+  for (auto& [shard, view] : shards) {
+    auto opened = view ? ShardSnapshot::open(*std::move(view)) : std::unexpected{view.error()};
+    if (opened) {
+      state->parts.push_back({shard, *std::move(opened)});
+    } else if (opened.error().code == ErrorCode::not_found) {
+      absent = opened.error();
+    } else {
+      state->unreadable.push_back({shard.slot, opened.error()});
+      state->troubles.push_back(opened.error());
+    }
+  }
+  if (!state->parts.empty()) return Snapshot{std::move(state)};
+  if (!state->troubles.empty()) return std::unexpected{state->troubles.front()};
+  return std::unexpected{absent.value_or(Error{ErrorCode::not_found, "There is nothing in this store yet."})};
+}
+
+const std::vector<Error>& Snapshot::troubles() const noexcept { return state_->troubles; }
+
+std::vector<store::Shard> Snapshot::shards() const {
+  std::vector<store::Shard> shards;
+  for (const State::Part& part : state_->parts) shards.push_back(part.shard);
+  return shards;
+}
+
+std::expected<store::Shard, Error> Snapshot::shard_of(const RunId& id) const {
+  const auto part = state_->part_of(id);
+  if (!part) return std::unexpected{part.error()};
+  if (*part == nullptr) return no_such_run(to_string(id));
+  return (*part)->shard;
 }
 
 // ---- finding ----------------------------------------
 
+// Each shard gives as many as are wanted in all, so the newest of all are among them.
 std::expected<RunPage, Error> Snapshot::find(const RunQuery& query, std::string_view cursor) {
-  std::uint64_t below = UINT64_MAX;
-  if (!cursor.empty()) {
-    const auto [end, mistake] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), below);
-    if (mistake != std::errc{} || end != cursor.data() + cursor.size() || below == 0)
-      return failure(ErrorCode::invalid, "this is not a cursor that find() gave");
+  auto positions = positions_in(cursor);
+  if (!positions) return std::unexpected{positions.error()};
+  struct Given {
+    ShardSnapshot::Page page;
+    std::uint32_t slot;
+    std::size_t taken = 0;
+    bool has_next() const { return taken < page.runs.size(); }
+  };
+  std::vector<Given> given;
+  for (State::Part& part : state_->parts) {
+    const std::uint32_t slot = part.snapshot.slot();
+    auto page = part.snapshot.find(query, (*positions)[slot]);
+    if (!page) return std::unexpected{page.error()};
+    given.push_back({*std::move(page), slot});
   }
-  const std::size_t limit = std::clamp<std::size_t>(query.limit, 1, page_max);
-  store::RunFilter filter{.status = query.status};
-  if (query.created_from) filter.created_from = query.created_from->time_since_epoch().count();
-  if (query.created_before) filter.created_before = query.created_before->time_since_epoch().count();
-  auto from_journal = state_->journal_runs.begin();
   RunPage page;
-  for (bool more = true; more;) {
-    const auto rows = state_->store->find(filter, below == UINT64_MAX ? 0 : below, limit);
-    if (!rows) return std::unexpected{rows.error()};
-    const auto is_unknown = [&](const store::StoredRun& row) { return state_->core.plan(row.plan) == nullptr; };
-    if (std::ranges::any_of(*rows, is_unknown)) {
-      if (auto loaded = state_->load_plans(); !loaded) return std::unexpected{loaded.error()};
+  const auto newest = [&] {
+    Given* found = nullptr;
+    for (Given& each : given) {
+      if (!each.has_next()) continue;
+      if (found == nullptr || each.page.runs[each.taken].created > found->page.runs[found->taken].created) found = &each;
     }
-    more = rows->size() == limit;
-    const std::uint64_t lowest = more ? rows->back().run : 0;
-    std::map<std::uint64_t, RunInfo, std::greater<>> found;  // the journal knows better than a row
-    for (const store::StoredRun& row : *rows) {
-      if (!state_->is_in_journal(row.run)) found.emplace(row.run, state_->info_of(row));
-    }
-    for (; from_journal != state_->journal_runs.end() && *from_journal >= lowest; ++from_journal) {
-      const core::Run& run = *state_->core.find(*from_journal);
-      const bool wanted = *from_journal < below && (!query.status || run.status == *query.status) &&
-                          run.created >= filter.created_from && run.created < filter.created_before;
-      if (wanted) found.emplace(run.number, state_->info_of(run));
-    }
-    for (auto& [number, info] : found) {
-      if (!query.name.empty() && info.name != query.name) continue;
-      if (page.runs.size() == limit) {
-        page.cursor = std::to_string(number + 1);
-        return page;
-      }
-      page.runs.push_back(std::move(info));
-    }
-    below = lowest;
+    return found;
+  };
+  const std::size_t limit = std::clamp<std::size_t>(query.limit, 1, page_max);
+  while (page.runs.size() < limit) {
+    Given* const next = newest();
+    if (next == nullptr) break;
+    RunInfo& run = next->page.runs[next->taken++];
+    (*positions)[next->slot] = number_in(run.id);
+    page.runs.push_back(std::move(run));
   }
+  const bool has_more = std::ranges::any_of(given, [](const Given& each) { return each.has_next() || each.page.has_more; });
+  if (has_more) page.cursor = cursor_of(*positions);
   return page;
+}
+
+std::expected<std::optional<RunId>, Error> Snapshot::find_key(std::string_view key) {
+  for (State::Part& part : state_->parts) {
+    auto run = part.snapshot.find_key(key);
+    if (!run || *run) return run;
+  }
+  return std::nullopt;
 }
 
 std::expected<RunId, Error> Snapshot::resolve(std::string_view name) {
@@ -168,9 +245,9 @@ std::expected<RunId, Error> Snapshot::resolve(std::string_view name) {
                        "@last or @last-failed.");
   }
   if (const auto full = run_id_from(prefix)) {
-    const auto loaded = state_->load(*full);
-    if (!loaded) return std::unexpected{loaded.error()};
-    if (*loaded == nullptr) return no_such_run(name);
+    const auto found = run(*full);
+    if (!found) return std::unexpected{found.error()};
+    if (!*found) return no_such_run(name);
     return *full;
   }
   RunQuery query{
@@ -192,185 +269,44 @@ std::expected<RunId, Error> Snapshot::resolve(std::string_view name) {
                                          ": write more of the id.");
 }
 
-// ---- one run ----------------------------------------
+// ---- one run, and all dead letters ----------------------------------------
 
 std::expected<std::optional<RunView>, Error> Snapshot::run(const RunId& id) {
-  const auto loaded = state_->load(id);
-  if (!loaded) return std::unexpected{loaded.error()};
-  if (*loaded == nullptr) return std::nullopt;
-  return state_->view_of(**loaded);
-}
-
-std::uint32_t RunView::given_items() const {
-  return steps.front().has_items && !plan->steps.front().for_each ? steps.front().items : 0;
-}
-
-std::expected<void, Error> Snapshot::each_event(const RunId& id, const std::function<bool(Event&&)>& visit) {
-  const auto loaded = state_->load(id);
-  if (!loaded) return std::unexpected{loaded.error()};
-  const core::Run* const run = *loaded;
-  if (run == nullptr) return no_such_run(to_string(id));
-  std::vector<std::string> names;
-  for (const core::StepPlan& step : run->plan->plan->steps) names.push_back(*step.name);
-  event::History history{id, std::move(names)};
-  std::uint64_t sequence = 0;
-  bool going = true;
-  bool whole = true;
-  auto read = state_->each_chunk(*run, [&](std::uint64_t first, std::string_view chunk) {
-    event::ChunkReader reader{chunk, first};
-    event::Record record;
-    while (going && whole && reader.next(record)) {
-      whole = record.sequence == ++sequence;
-      if (whole) going = visit(history.add(record));
-    }
-    whole = whole && reader.ok();
-    return going && whole;
-  });
-  if (!read) return read;
-  if (!whole || (going && sequence != run->sequence)) {
-    const auto row = state_->store->read_run(run->number);
-    if (run->has_row && row && !*row) return no_such_run(to_string(id));  // it was removed while it was read
-    return damaged("the events of run " + to_string(id) + " cannot be read beyond number " + std::to_string(sequence));
-  }
-  return {};
+  const auto part = state_->part_of(id);
+  if (!part) return std::unexpected{part.error()};
+  if (*part == nullptr) return std::nullopt;
+  return (*part)->snapshot.run(id);
 }
 
 std::expected<std::vector<Event>, Error> Snapshot::events(const RunId& id) {
-  std::vector<Event> events;
-  auto read = each_event(id, [&](Event&& event) {
-    events.push_back(std::move(event));
-    return true;
-  });
-  if (!read) return std::unexpected{read.error()};
-  return events;
+  return state_->in_shard_of(id, [&](ShardSnapshot& shard) { return shard.events(id); });
 }
-
-std::expected<std::string, Error> Snapshot::payload(std::string_view hash) {
-  auto bytes = bytes_in(hash);
-  if (!bytes) return failure(ErrorCode::invalid, "\"" + std::string{hash} + "\" is not the hash of a payload");
-  return state_->bytes_of({.bytes = *std::move(bytes), .size = 0, .hashed = true});
+std::expected<void, Error> Snapshot::each_event(const RunId& id, const std::function<bool(Event&&)>& visit) {
+  return state_->in_shard_of(id, [&](ShardSnapshot& shard) { return shard.each_event(id, visit); });
 }
-
+std::expected<std::string, Error> Snapshot::payload(const RunId& id, std::string_view hash) {
+  return state_->in_shard_of(id, [&](ShardSnapshot& shard) { return shard.payload(hash); });
+}
 std::expected<std::string, Error> Snapshot::item_input(const RunId& id, std::string_view step, std::uint32_t item) {
-  const auto loaded = state_->load(id);
-  if (!loaded) return std::unexpected{loaded.error()};
-  const core::Run* const run = *loaded;
-  if (run == nullptr) return no_such_run(to_string(id));
-  const auto& steps = run->plan->plan->steps;
-  const auto found = std::ranges::find_if(steps, [&](const core::StepPlan& plan) { return *plan.name == step; });
-  if (found == steps.end()) return failure(ErrorCode::not_found, "The run has no step \"" + std::string{step} + "\".");
-  const core::StepState& state = run->steps[static_cast<std::size_t>(found - steps.begin())];
-  if (item >= state.items) {
-    return failure(ErrorCode::not_found, "Step \"" + std::string{step} + "\" has no item " + std::to_string(item) +
-                                             ": it has " + std::to_string(state.items) + ", counted from 0.");
-  }
-  if (state.map == nullptr) return run->plan->plan->is_document ? std::string{} : state_->bytes_of(run->input);
-  const bool was_given_items = !found->for_each;
-  auto list = state_->bytes_of(was_given_items ? run->input : state.map->list);
-  if (!list) return list;
-  const auto element = exec::list_element(*list, item);
-  if (!element)
-    return damaged("item " + std::to_string(item) + " of step \"" + std::string{step} + "\" cannot be read");
-  return run->plan->plan->is_document ? exec::shown(*element) : std::string{*element};
+  return state_->in_shard_of(id, [&](ShardSnapshot& shard) { return shard.item_input(id, step, item); });
 }
-
 std::expected<Replayed, Error> Snapshot::replay(const RunId& id) {
-  const auto loaded = state_->load(id);
-  if (!loaded) return std::unexpected{loaded.error()};
-  const core::Run* const recorded = *loaded;
-  if (recorded == nullptr) return no_such_run(to_string(id));
-  core::Core core{0, 0};
-  core.use(facts_decoder());
-  core.add_plan(recorded->plan->number, recorded->plan->plan);
-  core::Run& run = core.add(recorded->number);
-  bool fits = true;
-  auto read = state_->each_chunk(
-      *recorded, [&](std::uint64_t first, std::string_view chunk) { return fits = core.replay(run, chunk, first); });
-  if (!read) return std::unexpected{read.error()};
-  if (!fits || run.plan == nullptr) return damaged("the events of run " + to_string(id) + " do not fit together");
-  auto view = state_->view_of(run);
-  if (!view) return std::unexpected{view.error()};
-  std::string recorded_state;
-  std::string replayed_state;
-  core::encode_state(*recorded, recorded_state);
-  core::encode_state(run, replayed_state);
-  return Replayed{*std::move(view), recorded_state == replayed_state};
+  return state_->in_shard_of(id, [&](ShardSnapshot& shard) { return shard.replay(id); });
+}
+std::expected<std::vector<DeadLetter>, Error> Snapshot::dead_letters_of(const RunId& id, std::size_t limit) {
+  return state_->in_shard_of(id, [&](ShardSnapshot& shard) { return shard.dead_letters(id, limit); });
 }
 
-// ---- dead letters ----------------------------------------
-
-namespace {
-
-void add_letters(const RunId& id, core::Run& run, std::size_t limit, std::vector<DeadLetter>& letters) {
-  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    core::StepState& state = run.steps[step];
-    state.for_each_item([&](std::uint32_t index, core::Item& item) {
-      if (!item.dead_letter || letters.size() >= limit) return;
-      DeadLetter letter{.run = id, .flow = run.plan->plan->name, .step = *run.step_plan(step).name, .item = index};
-      letter.has_items = state.map != nullptr;
-      letter.attempts = item.attempt;
-      letter.time = wall_time(item.due);
-      if (item.trouble != nullptr) {
-        letter.failure = item.trouble->failure;
-        letter.reason = item.trouble->reason;
-      }
-      letters.push_back(std::move(letter));
-    });
-  }
-}
-
-bool may_have_letters(const core::Plan& plan) {
-  return std::ranges::any_of(plan.steps,
-                             [](const core::StepPlan& step) { return step.on_failure == OnFailure::dead_letter; });
-}
-
-}  // namespace
-
-std::expected<std::vector<DeadLetter>, Error> Snapshot::dead_letters(const std::optional<RunId>& wanted,
-                                                                     std::size_t limit) {
+std::expected<std::vector<DeadLetter>, Error> Snapshot::dead_letters(std::size_t limit) {
   std::vector<DeadLetter> letters;
-  const auto look_into = [&](const RunId& id) -> store::Result<void> {
-    const auto loaded = state_->load(id);
-    if (!loaded) return std::unexpected{loaded.error()};
-    if (*loaded == nullptr) return no_such_run(to_string(id));
-    add_letters(id, **loaded, limit, letters);
-    return {};
-  };
-  if (wanted) {
-    if (auto looked = look_into(*wanted); !looked) return std::unexpected{looked.error()};
-    return letters;
+  for (State::Part& part : state_->parts) {
+    auto more = part.snapshot.dead_letters(std::nullopt, limit);
+    if (!more) return more;
+    std::ranges::move(*more, std::back_inserter(letters));
   }
-  if (auto loaded = state_->load_plans(); !loaded) return std::unexpected{loaded.error()};
-  const auto plans = state_->store->read_plans();
-  if (!plans) return std::unexpected{plans.error()};
-  std::vector<std::uint32_t> keeping;  // plans that keep letters
-  for (const store::StoredPlan& plan : *plans) {
-    const core::NumberedPlan* const known = state_->core.plan(plan.number);
-    if (known != nullptr && may_have_letters(*known->plan)) keeping.push_back(plan.number);
-  }
-  if (keeping.empty()) return letters;
-  std::vector<std::pair<std::uint64_t, RunId>> runs;
-  for (const std::uint64_t number : state_->journal_runs) {
-    const core::Run& run = *state_->core.find(number);
-    if (std::ranges::binary_search(keeping, run.plan->number))
-      runs.emplace_back(number, state_->id(number, run.created));
-  }
-  std::uint64_t below = 0;
-  for (bool more = true; more;) {
-    const auto rows = state_->store->find({}, below, page_max);
-    if (!rows) return std::unexpected{rows.error()};
-    for (const store::StoredRun& row : *rows) {
-      below = row.run;
-      if (std::ranges::binary_search(keeping, row.plan) && !state_->is_in_journal(row.run))
-        runs.emplace_back(row.run, state_->id(row.run, row.created));
-    }
-    more = rows->size() == page_max;
-  }
-  std::ranges::sort(runs, std::greater<>{}, &std::pair<std::uint64_t, RunId>::first);
-  for (const auto& [number, id] : runs) {
-    if (letters.size() >= limit) break;
-    if (auto looked = look_into(id); !looked) return std::unexpected{looked.error()};
-  }
+  if (state_->parts.size() > 1)  // ids begin with the time of creation
+    std::ranges::stable_sort(letters, [](const DeadLetter& left, const DeadLetter& right) { return right.run < left.run; });
+  if (letters.size() > limit) letters.resize(limit);
   return letters;
 }
 

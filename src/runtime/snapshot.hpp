@@ -1,15 +1,13 @@
-// A store as it is at this moment, for those who only want to look: nothing is written, nothing is decided, nobody is locked out.
-// Nothing is held open either: plans and journal are copied when it is opened, the rest is read when it is asked for, page by page, and
-// whoever takes long over the answer hinders nobody. One run is seen as it was at one moment, as long as no other is asked for.
+// A store as it is at this moment, all its shards as one: what `runs`, `show`, `why` and the other commands that look stand on.
 //
 //   auto snapshot = Snapshot::open("sqlite:.reprise/reprise.db");
-//   for (const RunInfo& run : *snapshot->find({.status = RunStatus::failed})) …
+//   for (const RunInfo& run : snapshot->find({.status = RunStatus::failed})->runs) …
 //
-// Works while another process owns the store, and on one whose owner was killed: attempts that were running then still look running.
+// Each shard is seen as it was at one moment (shard_snapshot.hpp); there is no common moment of all. A shard that cannot be read is named in
+// troubles(), and the others are shown. Bounds: store::shards_max shards, one open file each.
 // Thread safety: one thread at a time.
 #pragma once
 
-#include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -18,83 +16,43 @@
 #include <string_view>
 #include <vector>
 
-#include <reprise/engine.hpp>
-#include <reprise/error.hpp>
-#include <reprise/event.hpp>
-
-#include "core/plan.hpp"
-#include "core/state.hpp"
-#include "store/store.hpp"
+#include "runtime/shard_snapshot.hpp"
+#include "store/ledger.hpp"
 
 namespace reprise::runtime {
-
-struct StepView {  // as the state has it
-  std::string name;
-  core::StepStatus status = core::StepStatus::pending;
-  bool has_items = false;  // it works through a list, also when that has one element
-  std::uint32_t items = 1;
-  std::uint32_t running = 0;
-  std::uint32_t succeeded = 0;
-  std::uint32_t failed = 0;
-  std::uint32_t canceled = 0;
-  std::uint32_t visits = 0;
-};
-
-struct RunView {
-  RunInfo info;
-  RunOutcome outcome;                      // as far as it is known; large outputs are loaded
-  std::string input = {};                  // what it was submitted with
-  std::uint64_t sequence = 0;              // of its last event
-  std::shared_ptr<const core::Plan> plan;  // its steps and their resolved policies
-  std::vector<StepView> steps = {};        // in the plan's order
-
-  std::uint32_t given_items() const;  // of a task that was submitted with items; else 0
-};
-
-struct Replayed {
-  RunView view;          // worked out from the events alone, from the first to the last
-  bool is_same = false;  // equal to what is recorded, to the last byte of its state
-};
-
-struct DeadLetter {
-  RunId run = {};
-  std::string flow;  // or the name of the handler
-  std::string step;
-  std::uint32_t item = 0;
-  bool has_items = false;
-  std::uint64_t attempts = 0;
-  Failure failure = {};
-  StopReason reason = StopReason::none;
-  WallTime time = {};  // when it was given up
-};
 
 class Snapshot {
  public:
   // `not_found` when there is no such store.
   static std::expected<Snapshot, Error> open(std::string_view url);
+  static std::expected<Snapshot, Error> open(std::vector<store::ShardView> shards);
   Snapshot(Snapshot&&) noexcept;
   Snapshot& operator=(Snapshot&&) noexcept;
   ~Snapshot();
 
+  // Why a shard is missing from all that follows; its path is in the message.
+  const std::vector<Error>& troubles() const noexcept;
+  std::vector<store::Shard> shards() const;  // those that can be read
+
+  // Newest first, by time of creation.
   std::expected<RunPage, Error> find(const RunQuery& query, std::string_view cursor = {});
-  std::expected<std::optional<RunView>, Error> run(const RunId& id);
-  // Complete histories only: in order, with names and everything that can be worked out (event/history.hpp).
-  std::expected<std::vector<Event>, Error> events(const RunId& id);
-  // The same one after the other, for runs with very many; the visitor returns false to stop.
-  std::expected<void, Error> each_event(const RunId& id, const std::function<bool(Event&&)>& visit);
-  // hexadecimal, as Event::output has it for large ones
-  std::expected<std::string, Error> payload(std::string_view hash);
-  // What this work item was given: its element, or for a step without items what the run was submitted with.
-  std::expected<std::string, Error> item_input(const RunId& id, std::string_view step, std::uint32_t item);
-
-  // The events once more through the engine's own rules, from the very first one. Nothing is executed.
-  std::expected<Replayed, Error> replay(const RunId& id);
-  // Of one run, or of all, newest run first; at most `limit`.
-  std::expected<std::vector<DeadLetter>, Error> dead_letters(const std::optional<RunId>& run, std::size_t limit);
-
+  std::expected<std::optional<RunId>, Error> find_key(std::string_view key);
   // A full id, a unique prefix of one (at least 4 characters), @last or @last-failed. The error is a sentence; code `not_found` or,
   // when several runs match, `invalid`.
   std::expected<RunId, Error> resolve(std::string_view name);
+  // Of all runs, newest run first; at most `limit`.
+  std::expected<std::vector<DeadLetter>, Error> dead_letters(std::size_t limit);
+
+  // Which shard has the run, if it is there. `not_found`: the id is not of this store.
+  std::expected<store::Shard, Error> shard_of(const RunId& id) const;
+  // As in shard_snapshot.hpp, of the shard that has the run.
+  std::expected<std::optional<RunView>, Error> run(const RunId& id);
+  std::expected<std::vector<Event>, Error> events(const RunId& id);
+  std::expected<void, Error> each_event(const RunId& id, const std::function<bool(Event&&)>& visit);
+  std::expected<std::string, Error> payload(const RunId& id, std::string_view hash);
+  std::expected<std::string, Error> item_input(const RunId& id, std::string_view step, std::uint32_t item);
+  std::expected<Replayed, Error> replay(const RunId& id);
+  std::expected<std::vector<DeadLetter>, Error> dead_letters_of(const RunId& id, std::size_t limit);
 
  private:
   struct State;

@@ -114,7 +114,7 @@ TEST_F(RuntimeSnapshot, SeesWhatHappenedAfterTheEngineHasStopped) {
   EXPECT_EQ(events->back().type, EventType::ended);
   const auto submitted = snapshot->events(fine);
   ASSERT_TRUE(submitted);
-  EXPECT_EQ(snapshot->payload(submitted->front().output).value_or(""), std::string(10'000, 'x'));
+  EXPECT_EQ(snapshot->payload(fine, submitted->front().output).value_or(""), std::string(10'000, 'x'));
   EXPECT_FALSE(*snapshot->run(RunId{}));
 }
 

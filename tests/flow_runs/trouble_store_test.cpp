@@ -116,6 +116,19 @@ TEST(TroubleStore, APipeIsNotLookedAt) {
   }
 }
 
+TEST(TroubleStore, APathWithAColonIsDurable) {
+  FlowFolder folder;
+  folder.set("REPRISE_STORE", "my.db:1");
+  const std::string flow = folder.flow("steps: [{id: a, signal: go}, {id: b, needs: a, run: echo heard; exit 3}]");
+  const auto running = folder.start({"run", flow});
+  ASSERT_TRUE(folder.wait_for_event("submitted"));
+  const Outcome signal = folder.reprise({"signal", "@last", "go"});
+  ASSERT_EQ(signal.exit_code, 0) << signal.err;
+  EXPECT_EQ(running->join(), 1);
+  EXPECT_TRUE(says(folder.read("stderr.txt"), "reprise why")) << folder.read("stderr.txt");
+  EXPECT_TRUE(says(folder.reprise({"logs", "@last", "b"}).out, "heard"));
+}
+
 TEST(TroubleStore, TheOwnerIsAskedThroughALink) {
   FlowFolder folder;
   const auto running =

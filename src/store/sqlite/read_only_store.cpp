@@ -20,8 +20,8 @@ using sqlite::Reader;
 
 class ReadOnlyStore final : public StoreView {
  public:
-  ReadOnlyStore(std::string path, std::unique_ptr<Reader> reader, std::uint64_t secret)
-      : path_{std::move(path)}, reader_{std::move(reader)}, secret_{secret} {}
+  ReadOnlyStore(std::string path, std::unique_ptr<Reader> reader, std::uint64_t secret, std::uint32_t slot)
+      : path_{std::move(path)}, reader_{std::move(reader)}, secret_{secret}, slot_{slot} {}
 
   void let_go() override { reader_->let_go(); }
 
@@ -30,6 +30,7 @@ class ReadOnlyStore final : public StoreView {
 
   Result<std::uint64_t> last_commit() override { return reader_->last_commit(); }
   std::uint64_t secret() override { return secret_; }
+  std::uint32_t slot() override { return slot_; }
   Result<std::uint64_t> last_run() override { return reader_->meta("last_run"); }
   Result<std::uint64_t> count_open() override { return reader_->meta("open_runs"); }
   Result<void> read_journal(const FrameReader& reader) override { return reader_->read_journal(reader); }
@@ -64,6 +65,7 @@ class ReadOnlyStore final : public StoreView {
   std::string path_;
   std::unique_ptr<Reader> reader_;
   std::uint64_t secret_;
+  std::uint32_t slot_;
   DueWindow window_;
 };
 
@@ -121,7 +123,9 @@ Result<std::unique_ptr<StoreView>> open_sqlite_store_read_only(std::string_view 
   if (auto held = (*reader)->hold(); !held) return std::unexpected{held.error()};
   const auto secret = (*reader)->meta("secret");
   if (!secret) return std::unexpected{secret.error()};
-  return std::make_unique<ReadOnlyStore>(full_path, std::move(*reader), *secret);
+  const auto slot = (*reader)->meta("slot", 0);
+  if (!slot) return std::unexpected{slot.error()};
+  return std::make_unique<ReadOnlyStore>(full_path, std::move(*reader), *secret, static_cast<std::uint32_t>(*slot));
 }
 
 }  // namespace reprise::store

@@ -122,10 +122,11 @@ void Reader::let_go() {
   holds_ = false;
 }
 
-Result<std::uint64_t> Reader::meta(std::string_view name) {
+Result<std::uint64_t> Reader::meta(std::string_view name, std::optional<std::uint64_t> if_absent) {
   Rows row = meta_(Text{name});
-  if (!row.next()) return failure();
-  return row.number(0);
+  if (row.next()) return row.number(0);
+  if (row.failed() || !if_absent) return failure();
+  return *if_absent;
 }
 
 Result<std::uint64_t> Reader::last_commit() {

@@ -27,7 +27,7 @@ class Reader {
   Result<void> hold();
   void let_go();
 
-  Result<std::uint64_t> meta(std::string_view name);
+  Result<std::uint64_t> meta(std::string_view name, std::optional<std::uint64_t> if_absent = {});
   Result<std::uint64_t> last_commit();
   Result<void> read_journal(const Store::FrameReader& reader);
   Result<std::optional<StoredRun>> read_run(std::uint64_t run);

@@ -34,6 +34,7 @@ class SqliteStore final : public Store {
       : settings_{std::move(settings)},
         lock_{std::move(lock)},
         secret_{secret},
+        slot_{writer.slot()},
         known_commit_{writer.counters().last_commit},
         writer_{std::move(writer)},
         readers_{settings_.path, settings_.vfs, lock_.file()} {
@@ -53,6 +54,7 @@ class SqliteStore final : public Store {
     return with_reader([](Reader& from) { return from.last_commit(); });
   }
   std::uint64_t secret() override { return secret_; }
+  std::uint32_t slot() override { return slot_; }
   Result<std::uint64_t> last_run() override { return meta("last_run"); }
   Result<std::uint64_t> count_open() override { return meta("open_runs"); }
 
@@ -146,6 +148,7 @@ class SqliteStore final : public Store {
   WriterSettings settings_;
   OwnerLock lock_;
   std::uint64_t secret_;
+  std::uint32_t slot_;
   std::uint64_t known_commit_;  // the last one whose append() succeeded
   bool failed_ = false;         // an append did, and nobody knows how far it came
   std::atomic<State> state_ = State::open;
@@ -208,11 +211,11 @@ Result<void> make_file(const std::string& path) {
 }
 
 // A new store has none yet; 0 stands for that.
-Result<std::uint64_t> secret_of(Writer& writer, std::optional<std::uint64_t> wanted) {
+Result<std::uint64_t> secret_of(Writer& writer, const SqliteSettings& settings) {
   if (writer.secret() != 0) return writer.secret();
-  std::uint64_t drawn = wanted ? *wanted : system_env().random_seed();
+  std::uint64_t drawn = settings.secret ? *settings.secret : system_env().random_seed();
   if (drawn == 0) drawn = 1;
-  if (auto set = writer.set_secret(drawn); !set) return std::unexpected{set.error()};
+  if (auto set = writer.set_identity(drawn, settings.slot); !set) return std::unexpected{set.error()};
   return drawn;
 }
 
@@ -230,7 +233,7 @@ Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path, const Sq
   if (!lock) return std::unexpected{lock.error()};
   auto writer = Writer::open(writer_settings, Access::write_or_create);
   if (!writer) return std::unexpected{writer.error()};
-  const auto secret = secret_of(*writer, settings.secret);
+  const auto secret = secret_of(*writer, settings);
   if (!secret) return std::unexpected{secret.error()};
   return std::make_unique<SqliteStore>(writer_settings, std::move(*lock), std::move(*writer), *secret);
 }

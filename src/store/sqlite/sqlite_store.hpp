@@ -22,6 +22,7 @@ struct SqliteSettings {
   std::string vfs = {};                      // SQLite's own when empty; tests bring one that fails
   std::uint32_t checkpoint_pages = 4000;     // how long the WAL grows before its pages are copied into the file
   std::optional<std::uint64_t> secret = {};  // for a new store; else drawn at random
+  std::uint32_t slot = 0;                    // for a new store: which shard it is
   // The steps from version 0 (an empty file) to the newest; tests bring their own. Empty: those of this program.
   std::span<Result<void> (*const)(sqlite::Connection&)> schema_steps = {};
 };

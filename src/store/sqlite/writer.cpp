@@ -85,7 +85,8 @@ Result<void> Writer::load() {
                                                                 {"open_runs", &saved_.open_runs},
                                                                 {"parked_runs", &saved_.parked_runs},
                                                                 {"ended_runs", &saved_.ended_runs},
-                                                                {"secret", &secret_}};
+                                                                {"secret", &secret_},
+                                                                {"slot", &slot_}};
   Statement select;
   select.prepare_when_used(connection_.get(), "SELECT key, value FROM meta");
   Rows rows = select();
@@ -139,9 +140,15 @@ void Writer::prepare() {
   for (const auto& [statement, sql] : statements) statement->prepare_when_used(connection_.get(), sql);
 }
 
-Result<void> Writer::set_secret(std::uint64_t secret) {
+// The secret last: a store that has one is complete. Slot 0 is not written, so that such a file is what it always was.
+Result<void> Writer::set_identity(std::uint64_t secret, std::uint32_t slot) {
+  if (slot != 0) {
+    auto set = connection_.execute("INSERT OR REPLACE INTO meta VALUES ('slot', " + std::to_string(slot) + ")", "set up");
+    if (!set) return set;
+  }
   if (!set_meta_.run(Text{"secret"}, secret)) return std::unexpected{connection_.error("set up")};
   secret_ = secret;
+  slot_ = slot;
   return {};
 }
 

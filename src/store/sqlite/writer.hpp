@@ -54,7 +54,8 @@ class Writer {
   Connection& connection() noexcept { return connection_; }  // to read from, while nothing is written
   const Counters& counters() const noexcept { return saved_; }
   std::uint64_t secret() const noexcept { return secret_; }  // 0: none yet
-  Result<void> set_secret(std::uint64_t secret);
+  std::uint32_t slot() const noexcept { return static_cast<std::uint32_t>(slot_); }
+  Result<void> set_identity(std::uint64_t secret, std::uint32_t slot);
 
  private:
   // A table of lists is cleared from its front: an entry that no longer holds never holds again, so this only moves on.
@@ -87,6 +88,7 @@ class Writer {
   Counters saved_;                     // what is committed
   Counters current_;                   // what the transaction in progress will make of it
   std::uint64_t secret_ = 0;
+  std::uint64_t slot_ = 0;
   std::uint64_t first_frame_ = 0;  // no frame is older
   std::uint64_t next_first_frame_ = 0;
   std::vector<DueCursor> parked_;

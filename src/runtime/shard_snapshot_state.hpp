@@ -1,4 +1,4 @@
-// What a Snapshot holds: the plans and the runs of the journal at one moment, replayed and never live, and a door to the rest.
+// What a ShardSnapshot holds: the plans and the runs of the journal at one moment, replayed and never live, and a door to the rest.
 //
 // Thread safety: one thread at a time.
 #pragma once
@@ -13,7 +13,7 @@
 #include "core/core.hpp"
 #include "event/codec.hpp"
 #include "runtime/ids.hpp"
-#include "runtime/snapshot.hpp"
+#include "runtime/shard_snapshot.hpp"
 
 namespace reprise::runtime {
 
@@ -21,13 +21,15 @@ using event::Time;
 
 core::FactsDecoder facts_decoder();
 
-struct Snapshot::State {
-  explicit State(std::unique_ptr<store::StoreView> opened) : store{std::move(opened)}, secret{store->secret()} {
+struct ShardSnapshot::State {
+  explicit State(std::unique_ptr<store::StoreView> opened)
+      : store{std::move(opened)}, secret{store->secret()}, slot{store->slot()} {
     core.use(facts_decoder());
   }
 
   std::unique_ptr<store::StoreView> store;
   std::uint64_t secret;
+  std::uint32_t slot;
   core::Core core{0, 0};                    // the runs of the journal, and the visited one; none of them is live
   std::vector<std::uint64_t> journal_runs;  // newest first
   std::uint64_t visited = 0;                // the run whose row was read last; 0 = none
@@ -38,7 +40,7 @@ struct Snapshot::State {
   core::Run* revive(const store::StoredRun& row);
   core::Run* first_seen(const event::FramePart& part, std::optional<Error>& mistake);
 
-  RunId id(std::uint64_t number, Time created) const noexcept { return id_of(secret, number, created); }
+  RunId id(std::uint64_t number, Time created) const noexcept { return id_of(secret, number, created, slot); }
   RunInfo info_of(const core::Run& run) const;
   RunInfo info_of(const store::StoredRun& row) const;
 

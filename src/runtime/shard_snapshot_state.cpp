@@ -1,4 +1,4 @@
-#include "runtime/snapshot_state.hpp"
+#include "runtime/shard_snapshot_state.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -37,7 +37,7 @@ StepView step_view(const core::StepPlan& plan, const core::StepState& state) {
 
 core::FactsDecoder facts_decoder() { return {compile, nullptr}; }
 
-store::Result<void> Snapshot::State::load_plans() {
+store::Result<void> ShardSnapshot::State::load_plans() {
   const auto plans = store->read_plans();
   if (!plans) return std::unexpected{plans.error()};
   for (const store::StoredPlan& row : *plans) {
@@ -49,7 +49,7 @@ store::Result<void> Snapshot::State::load_plans() {
   return {};
 }
 
-core::Run* Snapshot::State::revive(const store::StoredRun& row) {
+core::Run* ShardSnapshot::State::revive(const store::StoredRun& row) {
   core::Run& run = core.add(row.run);
   if (core.restore(run, row.state)) {
     run.has_row = true;
@@ -60,7 +60,7 @@ core::Run* Snapshot::State::revive(const store::StoredRun& row) {
 }
 
 // A run that the journal speaks of for the first time: new, or one whose image is older than this.
-core::Run* Snapshot::State::first_seen(const event::FramePart& part, std::optional<Error>& mistake) {
+core::Run* ShardSnapshot::State::first_seen(const event::FramePart& part, std::optional<Error>& mistake) {
   core::Run* run = nullptr;
   if (part.first_sequence <= 1) {
     run = &core.add(part.run);
@@ -81,7 +81,7 @@ core::Run* Snapshot::State::first_seen(const event::FramePart& part, std::option
 }
 
 // As recovery does it (recovery.cpp), without taking over: a run's events count from its last image on.
-store::Result<void> Snapshot::State::load_journal() {
+store::Result<void> ShardSnapshot::State::load_journal() {
   std::unordered_map<std::uint64_t, std::uint64_t> imaged;  // run → commit of its last image
   std::optional<Error> mistake;
   const auto read_frames = [&](const auto& visit) -> store::Result<void> {
@@ -125,7 +125,7 @@ store::Result<void> Snapshot::State::load_journal() {
   return {};
 }
 
-RunInfo Snapshot::State::info_of(const core::Run& run) const {
+RunInfo ShardSnapshot::State::info_of(const core::Run& run) const {
   RunInfo info{.id = id(run.number, run.created),
                .name = run.plan->plan->name,
                .status = run.status,
@@ -136,7 +136,7 @@ RunInfo Snapshot::State::info_of(const core::Run& run) const {
   return info;
 }
 
-RunInfo Snapshot::State::info_of(const store::StoredRun& row) const {
+RunInfo ShardSnapshot::State::info_of(const store::StoredRun& row) const {
   const core::NumberedPlan* const plan = core.plan(row.plan);
   RunInfo info{.id = id(row.run, row.created),
                .name = plan != nullptr ? plan->plan->name : "",
@@ -147,11 +147,11 @@ RunInfo Snapshot::State::info_of(const store::StoredRun& row) const {
   return info;
 }
 
-bool Snapshot::State::is_in_journal(std::uint64_t run) const {
+bool ShardSnapshot::State::is_in_journal(std::uint64_t run) const {
   return std::ranges::binary_search(journal_runs, run, std::greater<>{});
 }
 
-store::Result<core::Run*> Snapshot::State::load(const RunId& wanted) {
+store::Result<core::Run*> ShardSnapshot::State::load(const RunId& wanted) {
   const std::uint64_t number = number_in(wanted);
   if (core::Run* const run = core.find(number); run != nullptr)
     return id(number, run->created) == wanted ? run : nullptr;
@@ -168,7 +168,7 @@ store::Result<core::Run*> Snapshot::State::load(const RunId& wanted) {
   return run;
 }
 
-store::Result<std::string> Snapshot::State::bytes_of(const event::Payload& payload) {
+store::Result<std::string> ShardSnapshot::State::bytes_of(const event::Payload& payload) {
   if (!payload.hashed) return payload.bytes;
   auto bytes = store->read_payload(payload.bytes);
   if (!bytes) return std::unexpected{bytes.error()};
@@ -176,7 +176,7 @@ store::Result<std::string> Snapshot::State::bytes_of(const event::Payload& paylo
   return std::move(**bytes);
 }
 
-store::Result<RunView> Snapshot::State::view_of(const core::Run& run) {
+store::Result<RunView> ShardSnapshot::State::view_of(const core::Run& run) {
   RunView view{
       .info = info_of(run), .outcome = core::outcome_of(run), .sequence = run.sequence, .plan = core::own_plan(run)};
   auto input = bytes_of(run.input);
@@ -193,7 +193,7 @@ store::Result<RunView> Snapshot::State::view_of(const core::Run& run) {
 }
 
 // First what had left the journal with its images, then what was still in it. What was recorded since then is of another moment.
-store::Result<void> Snapshot::State::each_chunk(const core::Run& run, const store::Store::ChunkReader& visit) {
+store::Result<void> ShardSnapshot::State::each_chunk(const core::Run& run, const store::Store::ChunkReader& visit) {
   bool going = true;
   if (run.has_row) {
     const std::uint64_t end = run.events.empty() ? run.sequence + 1 : run.events_first;
