@@ -170,8 +170,8 @@ void FaultyExecutor::hand_over(const Running& running) {
   const exec::Job& job = running.job;
   const std::size_t depth = depth_of(*job.context->run_input) + 1;
   runtime::HandOver over{job.id, new_child(*running.act.child, "depth " + std::to_string(depth))};
-  over.child.key = "child " + std::to_string(job.id.run) + "/" + std::to_string(job.id.step) + "/" +
-                   std::to_string(job.id.item);
+  over.child.key =
+      "child " + std::to_string(job.id.run) + "/" + std::to_string(job.id.step) + "/" + std::to_string(job.id.item);
   over.returns = running.act.returns;
   if (running.limit_at != INT64_MAX) {
     over.time_left = Duration{std::max<Time>(1, running.limit_at - world_.now())};

@@ -28,8 +28,8 @@ struct Act {
   std::optional<Time> again = {};  // answers a second time, this long after the first
   std::optional<Time> obeys =
       {};  // a cancelled attempt fails as canceled after this time; otherwise it ends as if nothing were
-  std::uint32_t progress = 0;  // reports on the way
-  bool precondition = false;   // the failure came before the work
+  std::uint32_t progress = 0;             // reports on the way
+  bool precondition = false;              // the failure came before the work
   std::optional<std::size_t> child = {};  // hands it over to a run of this document instead of answering ...
   bool returns = false;                   // ... and wants to see what that brings
 };

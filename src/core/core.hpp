@@ -155,7 +155,7 @@ class Core {
   // ---- recovery, and coming and going ----
   Run* find(std::uint64_t number) const noexcept { return runs_.find(number); }
   Run& add(std::uint64_t number) { return runs_.add(number); }  // empty, to be filled by restore() or replay()
-  bool restore(Run& run, std::string_view state);  // decode_state() with the plans and facts of this core
+  bool restore(Run& run, std::string_view state);               // decode_state() with the plans and facts of this core
   // Applies events from the journal to a run that is not live. False: they do not fit.
   bool replay(Run& run, std::string_view chunk, std::uint64_t first_sequence);
   // Takes its place in queues and wheel. Attempts that were running are lost, and decided like failures; those outside are not.

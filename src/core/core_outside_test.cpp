@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 using namespace testing_support;
 using testing_support::flow;
 
-const Failure timeout{.type = "TimeoutError", .message = "timed out after 5s", .failure_class = FailureClass::transient};
+const Failure timeout{
+    .type = "TimeoutError", .message = "timed out after 5s", .failure_class = FailureClass::transient};
 const Failure trouble{.type = "IOError", .message = "no answer", .failure_class = FailureClass::transient};
 
 RunId other_run(std::uint8_t number) {
@@ -37,8 +38,8 @@ class CoreOutside : public ::testing::Test {
     const AttemptId id = driver.start_one();
     const Time due = limit > Duration{0} ? driver.now + limit.count() : 0;
     const Failure* const overdue = due != 0 ? &timeout : nullptr;
-    EXPECT_TRUE(driver.core.handed_over(
-        id, {.run = other_run(to), .due = due, .overdue = overdue, .returns = returns}, driver.now));
+    EXPECT_TRUE(driver.core.handed_over(id, {.run = other_run(to), .due = due, .overdue = overdue, .returns = returns},
+                                        driver.now));
     driver.turn();
     return id;
   }

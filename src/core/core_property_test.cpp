@@ -435,7 +435,8 @@ class World {
 
   bool is_outside(const AttemptId& id) const {
     const core::Run& run = *driver.core.find(id.run);
-    const Item* const item = run.outside_of(id.step, id.item) != nullptr ? run.steps[id.step].touched(id.item) : nullptr;
+    const Item* const item =
+        run.outside_of(id.step, id.item) != nullptr ? run.steps[id.step].touched(id.item) : nullptr;
     return item != nullptr && item->token == id.token;
   }
 

@@ -189,8 +189,7 @@ bool Core::extended(const AttemptId& id, Time due, Time now) {
   Run* run = nullptr;
   const Item* const item = running_item(id, run);
   if (item == nullptr || item->status != ItemStatus::outside) return false;
-  Record record{
-      .type = EventType::extended, .step = id.step, .item = id.item, .attempt = item->attempt, .due = due};
+  Record record{.type = EventType::extended, .step = id.step, .item = id.item, .attempt = item->attempt, .due = due};
   emit(*run, record, now);
   return true;
 }
@@ -455,12 +454,11 @@ void Core::fire_outside(Run& run, std::uint32_t step, std::uint32_t index, Time 
     return;
   }
   const auto known = run.extra->overdue.find(step);
-  const Failure failure = known != run.extra->overdue.end()
-                              ? known->second
-                              : Failure{.type = "TimeoutError",
-                                        .message = "timed out",
-                                        .failure_class = FailureClass::transient,
-                                        .kind = FailureKind::timeout};
+  const Failure failure = known != run.extra->overdue.end() ? known->second
+                                                            : Failure{.type = "TimeoutError",
+                                                                      .message = "timed out",
+                                                                      .failure_class = FailureClass::transient,
+                                                                      .kind = FailureKind::timeout};
   effects_.recalls.push_back({id, run.outside_of(step, index)->run});
   failed(id, failure, false, now);
 }

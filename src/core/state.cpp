@@ -355,7 +355,8 @@ const Payload* output_of(const Run& run) {
 }
 
 std::size_t bytes_of(const Run& run) noexcept {
-  constexpr std::size_t outside_bytes = sizeof(std::pair<Extra::Place, Outside>) + 5 * sizeof(void*);  // a node of its map
+  constexpr std::size_t outside_bytes =
+      sizeof(std::pair<Extra::Place, Outside>) + 5 * sizeof(void*);  // a node of its map
   std::size_t bytes =
       sizeof(Run) + 2 * sizeof(void*) + run.events.capacity() + run.input.bytes.capacity() + run.key.capacity();
   if (run.facts != nullptr) bytes += sizeof(RunFacts) + run.facts->bytes.capacity();

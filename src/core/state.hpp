@@ -129,7 +129,8 @@ struct Extra {
   std::vector<Count> breakers;
   std::vector<Signal> signals;  // arrived and not yet consumed
   std::map<Place, Outside> outside;
-  std::map<std::uint32_t, Failure> overdue;  // by step: what an attempt fails with when its time is over while it is outside
+  // By step: what an attempt fails with when its time is over while it is outside.
+  std::map<std::uint32_t, Failure> overdue;
 };
 
 struct NumberedPlan {
@@ -160,10 +161,10 @@ struct Run {
   std::unique_ptr<const RunFacts> facts;  // what it has for itself; nullptr = nothing
 
   // volatile
-  bool live = false;     // stands in queues and in the wheel
-  bool touched = false;  // has events that are in no commit yet
-  bool has_row = false;  // the store has an image
-  bool counted = false;  // among the open runs of the loop's books
+  bool live = false;          // stands in queues and in the wheel
+  bool touched = false;       // has events that are in no commit yet
+  bool has_row = false;       // the store has an image
+  bool counted = false;       // among the open runs of the loop's books
   std::uint32_t running = 0;  // or outside ...
   std::uint32_t outside = 0;  // ... of those
   std::uint32_t queued = 0;   // entries in ready queues, held ones included
@@ -177,11 +178,11 @@ struct Run {
   std::size_t framed = 0;          // bytes of it that are in frames already
   std::uint32_t framed_sequence = 0;
   Time framed_time = 0;
-  std::size_t accounted = 0;        // bytes of memory, as last estimated ...
+  std::size_t accounted = 0;          // bytes of memory, as last estimated ...
   std::size_t accounted_waiting = 0;  // ... and as long as it waits for other runs
-  bool to_store = false;            // somebody wants to read its events: write an image
-  std::uint64_t oldest_commit = 0;  // whose frame holds the first of them; 0 = none does
-  std::uint64_t leaving_with = 0;   // the commit after which it leaves memory, unless it is touched again
+  bool to_store = false;              // somebody wants to read its events: write an image
+  std::uint64_t oldest_commit = 0;    // whose frame holds the first of them; 0 = none does
+  std::uint64_t leaving_with = 0;     // the commit after which it leaves memory, unless it is touched again
 
   std::size_t step_count() const noexcept { return plan->plan->steps.size(); }
   const StepPlan& step_plan(std::uint32_t step) const { return plan->plan->steps[step]; }

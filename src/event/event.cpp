@@ -10,9 +10,9 @@ constexpr std::array<std::string_view, 5> status_names{"running", "paused", "suc
 
 // By number; the first number is 1.
 constexpr std::array<std::string_view, 28> type_names{
-    "unknown",        "submitted",   "prepared",         "started",     "completed", "failed",   "retrying",
-    "recovered",      "interrupted", "skipped",          "unreachable", "fallback",  "rework",   "dead_lettered",
-    "circuit_opened", "progress",    "cancel_requested", "paused",      "resumed",   "signaled", "revisited",
+    "unknown",        "submitted",   "prepared",         "started",     "completed",   "failed",      "retrying",
+    "recovered",      "interrupted", "skipped",          "unreachable", "fallback",    "rework",      "dead_lettered",
+    "circuit_opened", "progress",    "cancel_requested", "paused",      "resumed",     "signaled",    "revisited",
     "reopened",       "ended",       "dropped",          "finishing",   "handed_over", "handed_back", "extended"};
 static_assert(type_names[static_cast<std::size_t>(EventType::extended)] == "extended");
 

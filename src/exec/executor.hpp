@@ -49,8 +49,8 @@ struct JobContext {
   std::shared_ptr<const StepOutputs> outputs = {};  // of the steps this one reads; nullptr = they have none
   std::shared_ptr<const Payload> run_input = {};    // of a document's run; nullptr = `input` says it all
   std::string_view run_status = {};                 // for steps that run finally: what the run would end with
-  std::uint8_t stage = 0;  // core::stage: the main way, its fallback, or its handler of failures
-  std::shared_ptr<const Payload> brought = {};      // the attempt was outside, and goes on with this; nullptr = it begins
+  std::uint8_t stage = 0;                       // core::stage: the main way, its fallback, or its handler of failures
+  std::shared_ptr<const Payload> brought = {};  // the attempt was outside, and goes on with this; nullptr = it begins
 };
 
 struct Job {
@@ -95,10 +95,10 @@ struct Outcome {
 // How an attempt goes on that a sub-flow works for.
 struct HandedOver {
   AttemptId id;
-  std::string key;                       // the same key finds the same run again, also after a crash
-  Duration time_left{0};                 // of the attempt; 0 = it has no limit
+  std::string key;                        // the same key finds the same run again, also after a crash
+  Duration time_left{0};                  // of the attempt; 0 = it has no limit
   std::unique_ptr<Failure> overdue = {};  // what it fails with when its time is over
-  bool returns = false;                  // it comes back with what the flow has brought; otherwise that is its result
+  bool returns = false;                   // it comes back with what the flow has brought; otherwise that is its result
 };
 
 struct Progress {

@@ -186,7 +186,8 @@ void Loop::end_attempt(const event::AttemptId& attempt, const core::Run& child, 
   } else {
     const Payload* const output = core::output_of(child);
     auto brought = std::make_shared<const Payload>(output != nullptr ? *output : Payload{});
-    if (brought->hashed) put_payload(parent.number, *brought, {});  // the store has the bytes; now the parent needs them too
+    if (brought->hashed)
+      put_payload(parent.number, *brought, {});  // the store has the bytes; now the parent needs them too
     if (parent.outside_of(attempt.step, attempt.item)->returns) {
       core_.handed_back(attempt, std::move(brought), now);
     } else {

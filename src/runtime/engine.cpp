@@ -234,8 +234,7 @@ std::expected<void, Error> runtime::EngineAccess::hand_over(Engine& engine, exec
   Task task{.input = std::move(input), .key = std::move(over.key)};
   auto child = state.new_run(task, state.book.book_document(std::move(plan)));
   if (!child) return std::unexpected{child.error()};
-  state.driver.push(
-      HandOver{over.id, *std::move(child), over.time_left, std::move(over.overdue), over.returns});
+  state.driver.push(HandOver{over.id, *std::move(child), over.time_left, std::move(over.overdue), over.returns});
   return {};
 }
 

@@ -19,7 +19,7 @@ namespace reprise::runtime {
 struct FlowHostSettings {
   std::string store = "memory:";
   std::unique_ptr<reprise::store::Store> shard = nullptr;  // the store, if it is open already
-  std::string store_folder = {};  // where logs go; empty = nowhere
+  std::string store_folder = {};                           // where logs go; empty = nowhere
   bool stderr_through = false;
   Duration grace = std::chrono::seconds{5};
   exec::FileReaderSettings files = {};  // how files that documents name are read

@@ -127,9 +127,9 @@ struct Allow {
 struct HandOver {
   event::AttemptId id;
   NewRun child;
-  Duration time_left{0};                 // of the attempt; 0 = it has no limit
+  Duration time_left{0};                  // of the attempt; 0 = it has no limit
   std::unique_ptr<Failure> overdue = {};  // what it fails with when its time is over
-  bool returns = false;                  // it checks what the child brings
+  bool returns = false;                   // it checks what the child brings
 };
 
 using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, exec::Progress, Begins, Allow, HandOver>;

@@ -71,9 +71,9 @@ TEST(SubFlows, KilledInTheMiddleTheyGoOnAndNoAttemptIsLost) {
   FlowFolder folder;
   folder.write("inner.yaml", waits_for_go);
   folder.write("middle.yaml", "params: {n: 0}\nsteps: [{id: y, flow: inner.yaml, params: {n: '${params.n}'}}]\n");
-  const auto running = folder.start({"run", folder.flow(
-      "steps:\n  - {id: m, for_each: [1, 2, 3], flow: middle.yaml, params: {n: '${item}'}}\n"
-      "  - {id: after, needs: m, run: echo after}\n")});
+  const auto running = folder.start(
+      {"run", folder.flow("steps:\n  - {id: m, for_each: [1, 2, 3], flow: middle.yaml, params: {n: '${item}'}}\n"
+                          "  - {id: after, needs: m, run: echo after}\n")});
   for (const char* file : {"began.1", "began.2", "began.3"}) ASSERT_TRUE(folder.wait_for_file(file));
   running->signal(SIGKILL);
   EXPECT_EQ(running->join(), 128 + SIGKILL);

@@ -14,8 +14,8 @@
 namespace reprise::exec {
 
 struct AttemptResult {
-  Judged result;                  // meaningless when it was handed over
-  bool handed_over = false;       // a sub-flow works for it now: it comes back as another job, or never
+  Judged result;             // meaningless when it was handed over
+  bool handed_over = false;  // a sub-flow works for it now: it comes back as another job, or never
   bool precondition = false;
   std::optional<KeptFile> kept_output = {};  // `exec`, when the result is not all that was written
 };
