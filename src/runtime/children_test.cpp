@@ -333,5 +333,20 @@ TEST_F(Children, WhatFailedInTheChildIsTriedAgainByTheNextAttempt) {
   EXPECT_EQ(stored().size(), 2U);
 }
 
+// ---- stores from before the parent was a fact of the run ----
+
+TEST(Parentage, of_an_old_sub_flow_is_in_its_key) {
+  const auto place = parent_in_key("01a1e508-c644-751e-9aaf-280000000001/load/all/17");
+  ASSERT_TRUE(place);
+  EXPECT_EQ(to_string(place->run), "01a1e508-c644-751e-9aaf-280000000001");
+  EXPECT_EQ(place->step_name, "load/all");
+  EXPECT_EQ(place->item, 17U);
+  for (const char* key :
+       {"", "nightly", "a/b/0", "01a1e508-c644-751e-9aaf-280000000001", "01a1e508-c644-751e-9aaf-280000000001/step",
+        "01a1e508-c644-751e-9aaf-280000000001/step/", "01a1e508-c644-751e-9aaf-280000000001/step/1x",
+        "01a1e508-c644-751e-9aaf-280000000001/step/99999999999"})
+    EXPECT_FALSE(parent_in_key(key)) << key;
+}
+
 }  // namespace
 }  // namespace reprise::runtime
