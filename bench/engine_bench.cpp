@@ -164,6 +164,20 @@ void measure_w2(Report& report) {
   report.add("w2_done_per_s", static_cast<double>(tasks) / seconds_since(start), "1/s");
 }
 
+// Handlers with places of their own: between an end and the next start of the same place stands a commit, unless it was made ahead.
+void measure_concurrency(Report& report) {
+  constexpr std::uint64_t tasks = 20'000;
+  Folder folder;
+  Engine engine{{.store = folder.store(), .threads = 2}};
+  expect(engine.handle("nothing", [] {}, {.concurrency = 2}));
+  const auto start = Clock::now();
+  submit_from(engine, 2, tasks, 500, {.handler = "nothing"});
+  wait_until_ended(engine, tasks);
+  const double seconds = seconds_since(start);
+  report.add("tasks_concurrency2_per_s", static_cast<double>(tasks) / seconds, "1/s");
+  report.add("tasks_concurrency2_commits_per_task", static_cast<double>(engine.stats().commits) / tasks, "");
+}
+
 // Remembers when each task failed last, and how much later than 100 ms after it the next attempt began.
 class Slips {
  public:
@@ -354,6 +368,7 @@ void run_engine_suite(Report& report) {
   if (wanted("w1")) measure_w1(report);
   if (wanted("w1")) measure_w1_alone(report);
   if (wanted("w2")) measure_w2(report);
+  if (wanted("concurrency")) measure_concurrency(report);
   if (wanted("w3")) measure_w3(report);
   if (wanted("w4")) measure_w4(report);
   if (wanted("w5")) measure_w5_crash(report);

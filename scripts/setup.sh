@@ -3,7 +3,7 @@
 set -eu
 
 build_packages="g++ make cmake ninja-build mold pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libboost1.81-dev libboost-json1.81-dev"
-test_packages="libgtest-dev librapidcheck-dev libbenchmark-dev mandoc tmux"
+test_packages="libgtest-dev librapidcheck-dev libbenchmark-dev mandoc tmux json-schema-test-suite"
 clang_packages="clang-19 libclang-rt-19-dev"
 format_packages="clang-format"
 browser_packages="chromium"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/sha256.hpp"
+#include "event/codec.hpp"
 #include "runtime/ids.hpp"
 
 namespace reprise::sim {
@@ -237,6 +238,21 @@ void Callers::ask(const RunId& run, Question question) {
   machine_.push(runtime::Ask{question, run, std::move(reply)});
 }
 
+namespace {
+
+// The events that come with the answer go on where the store's history ends, and none of them is too young to be told.
+void check_past(const RunStory& story, const runtime::AskReply& reply) {
+  event::ChunkReader reader{reply.events, reply.events_first};
+  event::Record record;
+  std::uint64_t next = reply.events_first;
+  while (reader.next(record)) ++next;
+  if (!reader.ok() || next != reply.sequence + 1)
+    throw Violation{"the events that were told do not end with the last one", story.number};
+  if (reply.sequence > story.sequence) throw Violation{"events were told that are not durable", story.number};
+}
+
+}  // namespace
+
 void Callers::told(Question question, std::uint64_t run, const runtime::AskReply& reply,
                    const std::expected<void, Error>& answer) {
   if (!answer) return check_exists(run, answer.error());
@@ -247,6 +263,7 @@ void Callers::told(Question question, std::uint64_t run, const runtime::AskReply
   const bool ended = !is_open(reply.info.status);
   if (question == Question::ended && !ended)
     throw Violation{"a caller waited for the end and was answered before it", run};
+  if (question == Question::past) check_past(story, reply);
   if (!ended) return;
   const Time when = reply.info.ended ? reply.info.ended->time_since_epoch().count() : 0;
   const auto is_this = [&](const RunStory::Ending& ending) {

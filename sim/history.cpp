@@ -298,7 +298,7 @@ void History::ask_everybody() {
   std::uint64_t asked = 1;
   for (const auto& [number, known] : callers_.known()) {
     callers_.ask(known.id, Question::ended);
-    callers_.ask(known.id, Question::stored);
+    callers_.ask(known.id, Question::past);
     asked += 2;
   }
   callers_.find_all();

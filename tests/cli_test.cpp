@@ -156,7 +156,7 @@ TEST(Usage, mistakes_exit_with_2_and_suggest_what_was_meant) {
       {{"policy", "check", "--format", "jsn", "-"}, "did you mean json?"},
       {{"policy", "check", "--from"}, "--from"},
       {{"policy", "check"}, "FILE"},
-      {{"policy", "check", "a", "b"}, "unknown word b"},
+      {{"policy", "check", "a", "b"}, "unexpected argument b"},
       {{"policy", "show", "--format", "svg", "-"}, "expected yaml or json, found svg"},
       {{"policy", "schedule", "--failures", "0", "-"}, "--failures"},
       {{"policy", "schedule", "--failures", "-1", "-"}, "--failures"},

@@ -609,6 +609,24 @@ TEST_P(EngineApi, a_subscriber_sees_a_run_from_its_first_event) {
   EXPECT_EQ(rest.next(10s), all[2]);
 }
 
+TEST_P(EngineApi, who_looks_writes_nothing) {
+  Engine engine = make();
+  Gate gate;
+  ASSERT_TRUE(engine.handle("held", [&] { gate.pass(); }));
+  const RunId run = submitted(engine, {.handler = "held"});
+  gate.await_arrivals(1);
+  const std::uint64_t before = engine.stats().commits;
+  Events events = engine.subscribe({.run = run});
+  EXPECT_EQ(events.next(10s)->type, EventType::submitted);
+  EXPECT_EQ(events.next(10s)->type, EventType::started);
+  EXPECT_EQ(names_of(events_of(engine, run)), (std::vector<std::string>{"submitted", "started"}));
+  EXPECT_TRUE(engine.info(run));  // the counts are published when the loop has looked at everything before
+  EXPECT_EQ(engine.stats().commits, before);
+  gate.open();
+  outcome(engine, run);
+  for (const EventType type : {EventType::completed, EventType::ended}) EXPECT_EQ(events.next(10s)->type, type);
+}
+
 TEST_P(EngineApi, a_slow_subscriber_loses_the_oldest_and_is_told_how_many) {
   Engine engine = make();
   ASSERT_TRUE(engine.handle("echo", [] {}));
@@ -670,6 +688,18 @@ TEST_P(EngineApi, more_open_runs_than_allowed_are_refused) {
   ASSERT_TRUE(engine.cancel(first));
   outcome(engine, first);
   EXPECT_TRUE(engine.submit({.handler = "echo"}));
+}
+
+TEST_P(EngineApi, try_submit_is_submit_for_those_who_do_not_wait_for_room) {
+  Engine engine = make();
+  ASSERT_TRUE(engine.handle("echo", [](std::string_view input) { return std::string{input}; }));
+  const auto run = engine.try_submit({.handler = "echo", .input = "in", .key = "k"});
+  ASSERT_TRUE(run);
+  EXPECT_EQ(outcome(engine, *run).output, "in");
+  EXPECT_EQ(engine.try_submit({.handler = "echo", .key = "k"}), *run);
+  EXPECT_EQ(engine.try_submit({.handler = "nobody"}).error().code, ErrorCode::invalid);
+  ASSERT_TRUE(engine.stop());
+  EXPECT_EQ(engine.try_submit({.handler = "echo"}).error().code, ErrorCode::stopped);
 }
 
 TEST_P(EngineApi, with_little_memory_everything_still_runs_once) {
@@ -838,6 +868,39 @@ TEST_P(EngineRestart, flows_and_their_signals_go_on) {
   EXPECT_EQ(calls, 1);  // a is not run again, and the paused one is not started
   ASSERT_TRUE(engine.resume(paused));
   EXPECT_EQ(outcome(engine, paused).output, "p");
+}
+
+// Or each would make a plan row for ever.
+TEST_P(EngineRestart, tasks_with_deadlines_and_policies_of_their_own_share_one_plan) {
+  constexpr int tasks = 200'000;
+  RunId late, impatient;
+  {
+    Engine engine = make();
+    ASSERT_TRUE(engine.handle("work", [] {}));
+    std::vector<Task> batch;
+    for (int task = 0; task < tasks; ++task) {
+      batch.push_back({.handler = "work", .delay = 1h, .deadline = 2h + std::chrono::nanoseconds{task}});
+      if (task % 2 == 0) batch.back().retry = steady(static_cast<std::uint64_t>(task) + 1, 1ms);
+      if (batch.size() < 50'000) continue;
+      ASSERT_TRUE(engine.submit_all(std::exchange(batch, {})));
+    }
+    late = submitted(engine, {.handler = "work", .delay = 100ms, .deadline = 1ms});
+    impatient = submitted(engine, {.handler = "work", .delay = 100ms, .retry = steady(2, 1ms)});
+  }
+  EXPECT_EQ(number_from("SELECT count(*) FROM plans"), 1);
+  Engine engine = make();
+  std::atomic<int> attempts = 0;
+  ASSERT_TRUE(engine.handle("work", [&]() -> Result {
+    ++attempts;
+    return std::unexpected{unavailable};
+  }));
+  const RunOutcome canceled = outcome(engine, late);
+  EXPECT_EQ(canceled.status, RunStatus::canceled);
+  EXPECT_EQ(canceled.reason, StopReason::deadline);
+  EXPECT_EQ(outcome(engine, impatient).reason, StopReason::attempts);
+  EXPECT_EQ(attempts, 2);
+  eventually([&] { return engine.stats().open == std::uint64_t{tasks}; });
+  EXPECT_EQ(number_from("SELECT count(*) FROM plans"), 1);
 }
 
 // Or each start would read what all starts before have written.

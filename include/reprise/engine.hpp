@@ -214,6 +214,8 @@ class Engine {
 
   // Durable when it returns. With a key that is known already: that run, and nothing new.
   std::expected<RunId, Error> submit(Task task);
+  // The same for callers that must not queue: with max_inbox requests on their way it answers `full` at once instead of waiting for room.
+  std::expected<RunId, Error> try_submit(Task task);
   // All or none are checked; then all are recorded together.
   std::expected<std::vector<RunId>, Error> submit_all(std::vector<Task> tasks);
 

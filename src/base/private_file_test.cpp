@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/hex.hpp"
 #include "base/private_file.hpp"
 #include "base/sha256.hpp"
 #include "support/run_program.hpp"

@@ -25,16 +25,4 @@ std::string sha256(std::string_view bytes) {
   return hasher.take();
 }
 
-std::string hexadecimal(std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += digits[byte >> 4U];
-    text += digits[byte & 0xFU];
-  }
-  return text;
-}
-
 }  // namespace reprise::base

@@ -23,7 +23,6 @@ class Sha256 {
   std::unique_ptr<SHA256state_st> state_;
 };
 
-std::string sha256(std::string_view bytes);       // 32 bytes
-std::string hexadecimal(std::string_view bytes);  // two lower-case digits for each
+std::string sha256(std::string_view bytes);  // 32 bytes
 
 }  // namespace reprise::base

@@ -102,6 +102,10 @@ std::string_view known_elsewhere(std::string_view word) {
 
 std::string unknown_word(const CLI::App& command, const std::string& word) {
   std::vector<std::string> known;
+  const bool has_commands = !command.get_subcommands([](const CLI::App*) { return true; }).empty();
+  const std::string_view kind = word.starts_with('-') ? "unknown option"
+                                : has_commands        ? "unknown command"
+                                                      : "unexpected argument";
   for (const CLI::App* child : command.get_subcommands([](const CLI::App*) { return true; }))
     known.push_back(child->get_name());
   for (const CLI::Option* option : command.get_options()) {
@@ -109,7 +113,7 @@ std::string unknown_word(const CLI::App& command, const std::string& word) {
   }
   const std::vector<std::string_view> candidates(known.begin(), known.end());
   const std::string_view other = command.get_parent() == nullptr ? known_elsewhere(word) : "";
-  return fmt::format("unknown word {}{}", word,
+  return fmt::format("{} {}{}", kind, word,
                      other.empty() ? text::did_you_mean(word, candidates) : fmt::format("; did you mean {}?", other));
 }
 

@@ -172,8 +172,8 @@ int exec_command(const ExecOptions& options) {
   input.stdin_file = given->path;
   input.kept_stdin = given->content;
   const auto program = exec::load_program(input);
-  const auto run = program ? open.submit(**program, options.id)
-                           : std::unexpected{show_error({ErrorCode::invalid, program.error()})};
+  const auto run =
+      program ? open.submit(*program, options.id) : std::unexpected{show_error({ErrorCode::invalid, program.error()})};
   if (!run) {
     if (run.error() != exit_code_of(ErrorCode::store_unavailable))
       fs::remove(given->path, problem);  // else the run may be recorded all the same

@@ -90,7 +90,7 @@ CommandShape logs_command(LogsOptions& options) {
 }
 
 CommandShape why_command(PlaceOptions& options) {
-  CommandShape command = command_named("why", "Why work was tried again, or given up: every decision in sentences");
+  CommandShape command = command_named("why", "Why work was retried or given up: every decision in sentences");
   add_run(command, options.run);
   add_place(command, options.place);
   add_format(command, options.run.json);

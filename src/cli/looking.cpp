@@ -7,6 +7,7 @@
 
 #include "cli/io.hpp"
 #include "cli/store_option.hpp"
+#include "flow/expression.hpp"
 #include "observe/words.hpp"
 #include "runtime/control.hpp"
 #include "text/display.hpp"
@@ -105,10 +106,7 @@ std::expected<std::optional<FoundPlace>, Error> find_place(const Looked& looked,
 }
 
 std::string shell_quoted(std::string_view text) {
-  if (is_safe_for_shells(text)) return std::string{text};
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return quoted + "'";
+  return is_safe_for_shells(text) ? std::string{text} : flow::shell_quoted(text);
 }
 
 std::string quoted_place(std::string_view step, std::uint32_t item, bool has_items) {

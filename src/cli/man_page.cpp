@@ -117,7 +117,8 @@ constexpr Meaning trouble{"5",
                           "The store is locked, newer than this program, damaged or cannot be read; nothing was "
                           "touched."};
 constexpr Meaning deadline{"124", "A deadline passed."};
-constexpr Meaning interrupted{"129, 130, 143", "Interrupted by SIGHUP, SIGINT or SIGTERM; reprise resume goes on."};
+constexpr Meaning interrupted{"129, 130, 143",
+                              "Interrupted by SIGHUP, SIGINT or SIGTERM; reprise resume continues it."};
 
 std::string exit_status(const CommandShape& command) {
   if (command.path == "reprise exec") {

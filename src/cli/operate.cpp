@@ -102,7 +102,7 @@ void tell_if_document_changed(const runtime::RunView& view, const WatchOptions& 
   std::ifstream file{path, std::ios::binary};
   if (!file || std::string{std::istreambuf_iterator<char>{file}, {}} == whole.text) return;
   print_error(
-      fmt::format("{} has changed; this run goes on with the document it was begun with. To run the new one: "
+      fmt::format("{} has changed; this run continues with the document it was started with. To run the new one: "
                   "reprise run {}\n",
                   input->file, input->file));
 }
@@ -177,7 +177,7 @@ int wait_for(const OperateOptions& options) {
     const RunOutcome& outcome = (*view)->outcome;
     if (!is_open((*view)->info.status)) return exit_code_of(RunSession::End{outcome, 0});
     if (!is_worked_on(known->shard, known->id) && !has_ended_meanwhile(*known)) {
-      print_error(fmt::format("nobody is working on run {}; go on with: {}\n", to_string(known->id),
+      print_error(fmt::format("no process is working on run {}; resume it with: {}\n", to_string(known->id),
                               suggested(options.store, "resume", known->id)));
       return exit_failed;
     }
@@ -196,7 +196,7 @@ int remove_run(const OperateOptions& options) {
   auto removed = base::remove_below(folder, base::name_below(folder, exec::log_folder(folder, known->id)));
   if (removed) removed = remove_kept_stdin(folder, known->view);
   if (!removed) {
-    print_error("reprise: the run is forgotten, its files could not be removed: " + base::words_of(removed.error()) +
+    print_error("reprise: the run is deleted, but its files could not be removed: " + base::words_of(removed.error()) +
                 "\n");
   }
   return exit_done;

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "policy/saturating.hpp"
+#include "base/saturating_time.hpp"
 #include "text/duration.hpp"
 #include "text/value.hpp"
 
@@ -32,7 +32,7 @@ Duration longest_wait(const Schedule& plan) {
 Duration sum_of(const Schedule& plan, Duration DelayRange::*part) {
   Duration sum{0};
   for (const DelayRange& range : plan.retries) {
-    sum = saturating_sum(sum, range.*part);
+    sum = base::saturating_sum(sum, range.*part);
   }
   return sum;
 }

@@ -126,7 +126,7 @@ int validate_replay(const RunOptions& options) {
   if (!program) return usage_error("this run cannot be run again here: " + program.error());
   auto session = RunSession::open({.store = "memory:", .progress = ProgressMode::plain, .only_trouble = true});
   if (!session) return session.error();
-  const auto run = (*session)->submit(**program);
+  const auto run = (*session)->submit(*program);
   if (!run) return run.error();
   const auto end = (*session)->follow(*run, std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow)));
   if (!end) return end.error();

@@ -34,7 +34,7 @@ CommandShape run_command(RunFlowOptions& options) {
   add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
   add_flag(command, "--dry-run", options.dry_run, "shows the plan and starts nothing");
   set_footer(command,
-             "Ctrl-C stops it and loses nothing; it prints the command to go on with. Twice: kills what runs.\n\n"
+             "Ctrl-C stops it and loses nothing; it prints the command that resumes it. Twice: kills what runs.\n\n"
              "  reprise run nightly.yaml --set date=2026-11-15\n"
              "  reprise run nightly.yaml --dry-run");
   command.run = [&options] { return run_flow(options); };
@@ -107,7 +107,7 @@ CommandShape operation(const std::string& name, const char* help, OperateOptions
 
 CommandShape cancel_command(OperateOptions& options) {
   CommandShape command = operation("cancel", "Stops a run; it can be resumed", options, cancel);
-  add_option(command, "--why", options.text, "TEXT", "a reason, for whoever reads the history");
+  add_option(command, "--why", options.text, "TEXT", "a reason, for the history");
   return command;
 }
 
@@ -121,7 +121,7 @@ CommandShape signal_command(OperateOptions& options) {
 }
 
 CommandShape drop_command(OperateOptions& options) {
-  CommandShape command = operation("drop", "Lets one go", options, dead_letters_drop);
+  CommandShape command = operation("drop", "Discards a dead letter", options, dead_letters_drop);
   add_place(command, options.text, Presence::required);
   set_footer(command, "  reprise dead-letters drop @last 'fetch[57]'");
   return command;
@@ -142,7 +142,7 @@ void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOpti
   std::vector<CommandShape>& commands = root.commands;
   commands.push_back(run_command(options.run));
   commands.push_back(exec_shape(options.exec));
-  commands.push_back(resume_command("", "resume", "Goes on with a run that was interrupted, paused or cancelled",
+  commands.push_back(resume_command("", "resume", "Resumes a run that was interrupted, paused or cancelled",
                                     options.resume, Extent::run, resume));
   CommandShape again =
       resume_command("", "retry", "Tries again what has failed in a run", options.retry, Extent::may_be_part, retry);
@@ -155,7 +155,7 @@ void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOpti
       operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options.pause, pause));
   commands.push_back(signal_command(options.signal));
   commands.push_back(operation("wait", "Waits until a run has ended; gives its exit code", options.wait, wait_for));
-  commands.push_back(operation("rm", "Forgets a run that has ended, and its logs", options.remove, remove_run));
+  commands.push_back(operation("rm", "Deletes a run that has ended, and its logs", options.remove, remove_run));
   commands.push_back(validate_command(options.validate));
 
   CommandShape& letters = root.command("dead-letters");

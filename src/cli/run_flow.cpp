@@ -84,7 +84,7 @@ int refuse_calls(const flow::Flow& flow, const std::string& name) {
 int run_flow(const RunFlowOptions& options) {
   const auto file = read_input(options.file);
   if (!file) return file.error();
-  const auto read = flow::read_flow(file->text, file->name);
+  auto read = flow::read_flow(file->text, file->name);
   if (!read) {
     print_error(render(read.error()));
     return exit_invalid;
@@ -110,19 +110,20 @@ int run_flow(const RunFlowOptions& options) {
   if (!text::is_utf8(input.directory))
     return usage_error("the folder of the document has a name that is not UTF-8 text, and could not be found again");
   input.params = *std::move(params);
-  const auto program = exec::load_program(input);  // before signals are taken: a file that hangs can be interrupted
+  // Before signals are taken: a file that hangs can be interrupted.
+  const auto program = exec::load_program(std::move(input), std::move(read->flow));
   if (!program) return usage_error(program.error());
 
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
-  const auto run = (*session)->submit(**program, options.id);
+  const auto run = (*session)->submit(*program, options.id);
   if (!run) return run.error();
   if (const auto same = input_of_same_run(**session, *run, options.id, exec::recorded_input(**program), exit_invalid);
       !same)
     return same.error();
   const auto before = (*session)->go_on(*run);
   if (!before) return show_error(before.error());
-  return (*session)->follow_and_report(*run, std::make_shared<const core::Plan>(runtime::plan_of(flow)),
+  return (*session)->follow_and_report(*run, std::make_shared<const core::Plan>(runtime::plan_of((*program)->flow)),
                                        options.id.empty() ? 0 : *before);
 }
 

@@ -96,7 +96,7 @@ void print_next(const RunOptions& options, const Looked& looked, const RunReport
     worst = quoted_place(step.name, item.item, step.has_items);
   }
   if (looked.view.info.status == RunStatus::paused || looked.view.info.status == RunStatus::canceled)
-    say("To go on:", "resume");
+    say("To resume it:", "resume");
   if (worst.empty()) return;
   say("To know why:", "why", worst);
   say("To see its output:", "logs", worst);
@@ -130,7 +130,8 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   print("\n");
   print_steps(report);
   if (is_left_alone(looked))
-    print(fmt::format("\nNobody is working on it. To go on: {}\n", suggested(options.store, "resume", info.id)));
+    print(
+        fmt::format("\nNo process is working on it. To resume it: {}\n", suggested(options.store, "resume", info.id)));
   if (report.troubled.empty()) return;
   print("\n");
   std::size_t shown = 0;

@@ -111,14 +111,16 @@ std::expected<void, Error> RunSession::work_with(store::OwnedShard owned) {
   return {};
 }
 
-std::expected<RunId, Error> RunSession::submit_new(const exec::Program& program, const std::string& key) {
+std::expected<RunId, Error> RunSession::submit_new(const std::shared_ptr<const exec::Program>& program,
+                                                   const std::string& key) {
   auto owned = ledger_->claim();
   if (!owned) return std::unexpected{owned.error()};
   if (auto opened = work_with(*std::move(owned)); !opened) return std::unexpected{opened.error()};
   return host_->submit(program, key);
 }
 
-std::expected<RunId, Error> RunSession::find_or_submit(const exec::Program& program, const std::string& key) {
+std::expected<RunId, Error> RunSession::find_or_submit(const std::shared_ptr<const exec::Program>& program,
+                                                       const std::string& key) {
   auto snapshot = runtime::Snapshot::open(ledger_->look());
   if (!snapshot && snapshot.error().code != ErrorCode::not_found) return std::unexpected{snapshot.error()};
   if (!snapshot) return submit_new(program, key);
@@ -132,7 +134,8 @@ std::expected<RunId, Error> RunSession::find_or_submit(const exec::Program& prog
   return **run;
 }
 
-std::expected<RunId, Error> RunSession::try_submit(const exec::Program& program, const std::string& key) {
+std::expected<RunId, Error> RunSession::try_submit(const std::shared_ptr<const exec::Program>& program,
+                                                   const std::string& key) {
   if (key.empty() || !scratch_.empty()) return submit_new(program, key);
   const auto lock = ledger_->try_lock_keys();
   if (!lock) return std::unexpected{lock.error()};
@@ -140,7 +143,8 @@ std::expected<RunId, Error> RunSession::try_submit(const exec::Program& program,
   return find_or_submit(program, key);
 }
 
-std::expected<RunId, int> RunSession::submit(const exec::Program& program, const std::string& key) {
+std::expected<RunId, int> RunSession::submit(const std::shared_ptr<const exec::Program>& program,
+                                             const std::string& key) {
   for (bool has_told = false;;) {
     const auto run = try_submit(program, key);
     if (run) return *run;
@@ -168,8 +172,7 @@ std::expected<void, Error> RunSession::attach(const store::Shard& shard) {
 }
 
 std::expected<void, Error> RunSession::ask_or_do(
-    const runtime::ControlRequest& request,
-    const std::function<std::expected<void, Error>(runtime::FlowHost&)>& here) {
+    const runtime::ControlRequest& request, const std::function<std::expected<void, Error>(runtime::FlowHost&)>& here) {
   while (host_ == nullptr) {
     auto answer = runtime::ask_owner(shard_.path, request);
     // Without an answer it was not done: the owner ends.
@@ -367,7 +370,8 @@ std::expected<bool, Error> RunSession::is_ours_now(const RunId& run) {
     const auto view = recorded_view(run);
     if (!view) return std::unexpected{view.error()};
     if (view->info.status != RunStatus::running) return false;
-    if (auto asked = ask_or_do({"resume", to_string(run)}, [](runtime::FlowHost&) { return std::expected<void, Error>{}; });
+    if (auto asked =
+            ask_or_do({"resume", to_string(run)}, [](runtime::FlowHost&) { return std::expected<void, Error>{}; });
         !asked)
       return std::unexpected{asked.error()};
   } else {
@@ -463,7 +467,7 @@ void RunSession::report_in_words(const RunId& run, const observe::RunReport& rep
   if (scratch_.empty() && report.status == RunStatus::failed) {
     next = {{"why", suggested(options_.store, "why", run)}, {"try again", suggested(options_.store, "retry", run)}};
   } else if (scratch_.empty() && report.status == RunStatus::canceled) {
-    next = {{"nothing is lost; go on with", suggested(options_.store, "resume", run)}};
+    next = {{"nothing is lost; resume with", suggested(options_.store, "resume", run)}};
   }
   const bool is_live = options_.progress == ProgressMode::live;
   const observe::Symbols& symbols = is_live ? symbols_of_terminal() : observe::no_symbols;

@@ -36,7 +36,7 @@ class RunSession {
 
   // A new run, in a shard that nobody owned; waits for one if need be. With a key: the run that has it, whichever shard that is in.
   // The error is an exit code; the message has been written already.
-  std::expected<RunId, int> submit(const exec::Program& program, const std::string& key = {});
+  std::expected<RunId, int> submit(const std::shared_ptr<const exec::Program>& program, const std::string& key = {});
   // For a run that is there: its shard is ours from now on, or its owner will be asked.
   std::expected<void, Error> attach(const store::Shard& shard);
   // An interrupted run goes on, a paused or cancelled one is resumed, here or by the owner. Gives the sequence of the last event before.
@@ -65,9 +65,10 @@ class RunSession {
  private:
   explicit RunSession(const WatchOptions& options);
   // `full`: no shard is free. `timed_out`: another process looks a key up.
-  std::expected<RunId, Error> try_submit(const exec::Program& program, const std::string& key);
-  std::expected<RunId, Error> submit_new(const exec::Program& program, const std::string& key);
-  std::expected<RunId, Error> find_or_submit(const exec::Program& program, const std::string& key);
+  std::expected<RunId, Error> try_submit(const std::shared_ptr<const exec::Program>& program, const std::string& key);
+  std::expected<RunId, Error> submit_new(const std::shared_ptr<const exec::Program>& program, const std::string& key);
+  std::expected<RunId, Error> find_or_submit(const std::shared_ptr<const exec::Program>& program,
+                                             const std::string& key);
   std::expected<void, Error> work_with(store::OwnedShard owned);
   // Here if the shard is ours, else by its owner; which of both it is may change at any moment.
   std::expected<void, Error> ask_or_do(const runtime::ControlRequest& request,

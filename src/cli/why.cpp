@@ -39,7 +39,7 @@ void add_commands(const PlaceOptions& options, const Looked& looked, const std::
   const std::string& store = options.run.store;
   const bool was_stopped = item.state == observe::WorkState::canceled || item.state == observe::WorkState::waiting;
   if (was_stopped && !is_open(looked.view.info.status))
-    item.remedies.push_back(fmt::format("go on with the run: {}", suggested(store, "resume", looked.id)));
+    item.remedies.push_back(fmt::format("resume the run: {}", suggested(store, "resume", looked.id)));
   if (item.state != observe::WorkState::failed) return;
   const std::string which = "--step " + quoted_place(step.name, 0, false) +
                             (step.has_items && !for_all ? fmt::format(" --item {}", item.item) : "");

@@ -180,7 +180,6 @@ struct Run {
   Time framed_time = 0;
   std::size_t accounted = 0;          // bytes of memory, as last estimated ...
   std::size_t accounted_waiting = 0;  // ... and as long as it waits for other runs
-  bool to_store = false;              // somebody wants to read its events: write an image
   std::uint64_t oldest_commit = 0;    // whose frame holds the first of them; 0 = none does
   std::uint64_t leaving_with = 0;     // the commit after which it leaves memory, unless it is touched again
 

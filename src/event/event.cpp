@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/hex.hpp"
+
 namespace reprise {
 namespace {
 
@@ -19,23 +21,14 @@ static_assert(type_names[static_cast<std::size_t>(EventType::extended)] == "exte
 constexpr std::size_t id_characters = 36;  // xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
 constexpr bool is_dash_place(std::size_t at) noexcept { return at == 8 || at == 13 || at == 18 || at == 23; }
 
-// -1: not a digit.
-constexpr int digit_of(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 }  // namespace
 
 std::string to_string(const RunId& id) {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::string text;
   text.reserve(id_characters);
   for (const std::uint8_t byte : id.bytes) {
     if (is_dash_place(text.size())) text += '-';
-    text += digits[byte >> 4U];
-    text += digits[byte & 0xFU];
+    base::append_hex(text, byte, 2);
   }
   return text;
 }
@@ -46,8 +39,8 @@ std::optional<RunId> run_id_from(std::string_view text) noexcept {
   std::size_t at = 0;
   for (std::uint8_t& byte : id.bytes) {
     if (is_dash_place(at) && text[at++] != '-') return std::nullopt;
-    const int high = digit_of(text[at++]);
-    const int low = digit_of(text[at++]);
+    const int high = base::hex_value(text[at++]);
+    const int low = base::hex_value(text[at++]);
     if (high < 0 || low < 0) return std::nullopt;
     byte = static_cast<std::uint8_t>(high * 16 + low);
   }

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "base/sha256.hpp"
+#include "base/hex.hpp"
 
 namespace reprise::event {
 namespace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/rfc3339.hpp"
 #include "text/value.hpp"
 
 namespace reprise {
@@ -16,39 +17,6 @@ Value word(std::string_view name) { return Value{std::string{name}}; }
 
 // A negative duration means nothing here, and must not become something that is not JSON.
 Value milliseconds(Duration duration) { return text::milliseconds(std::max(duration, Duration{0})); }
-
-std::string padded(std::uint64_t number, std::size_t width) {
-  std::string digits = std::to_string(number);
-  return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
-}
-
-// In thousandths, millionths or billionths of a second, whichever is enough.
-std::string fraction_of(std::uint64_t nanoseconds) {
-  if (nanoseconds == 0) return "";
-  std::string digits = padded(nanoseconds, 9);
-  while (digits.ends_with("000")) digits.resize(digits.size() - 3);
-  return "." + digits;
-}
-
-// RFC 3339, UTC: 2026-11-15T10:00:00.123Z. Years are those that nanoseconds reach, 1677 to 2262.
-std::string date_and_time(WallTime time) {
-  constexpr std::int64_t second_ns = 1'000'000'000;
-  std::int64_t seconds = time.time_since_epoch().count() / second_ns;
-  std::int64_t rest = time.time_since_epoch().count() % second_ns;
-  if (rest < 0) {
-    rest += second_ns;
-    --seconds;
-  }
-  const std::chrono::sys_seconds whole_seconds{std::chrono::seconds{seconds}};
-  const auto day = std::chrono::floor<std::chrono::days>(whole_seconds);
-  const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss clock{whole_seconds - day};
-  const auto two = [](auto number) { return padded(static_cast<std::uint64_t>(number), 2); };
-  return padded(static_cast<std::uint64_t>(static_cast<int>(date.year())), 4) + "-" +
-         two(static_cast<unsigned>(date.month())) + "-" + two(static_cast<unsigned>(date.day())) + "T" +
-         two(clock.hours().count()) + ":" + two(clock.minutes().count()) + ":" + two(clock.seconds().count()) +
-         fraction_of(static_cast<std::uint64_t>(rest)) + "Z";
-}
 
 Value signal_value(int signal) {
   const std::string_view name = signal_name(signal);
@@ -100,7 +68,7 @@ void set_totals(Value& object, const Event& event) {
 
 void set_submitted(Value& object, const Event& event) {
   if (!event.text.empty()) object.set("key", event.text);
-  if (event.due != WallTime{}) object.set("due_at", date_and_time(event.due));
+  if (event.due != WallTime{}) object.set("due_at", base::to_rfc3339(event.due));
   set_payload(object, "input", event);
 }
 
@@ -125,7 +93,7 @@ void set_failed(Value& object, const Event& event) {
 void set_retrying(Value& object, const Event& event) {
   object.set("next_attempt", whole(event.next_attempt));
   object.set("delay_ms", milliseconds(event.delay));
-  object.set("due_at", date_and_time(event.due));
+  object.set("due_at", base::to_rfc3339(event.due));
   if (event.failure && event.failure->failure_class) object.set("reason", word(name_of(*event.failure->failure_class)));
   set_rule(object, event);
   object.set("nominal_ms", milliseconds(event.range.nominal));
@@ -189,7 +157,7 @@ std::string to_json(const Event& event) {
   object.set("type", word(name));
   if (!event_type_named(name)) object.set("type_number", std::int64_t{static_cast<std::uint8_t>(event.type)});
   object.set("sequence", whole(event.sequence));
-  object.set("time", date_and_time(event.time));
+  object.set("time", base::to_rfc3339(event.time));
   object.set("run", to_string(event.run));
   if (!event.step.empty()) {
     object.set("step", event.step);

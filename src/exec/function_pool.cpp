@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/saturating_time.hpp"
 #include "exec/alarm.hpp"
 #include "exec/function_work.hpp"
 #include "exec/seat.hpp"
@@ -41,10 +42,6 @@ void relax() noexcept {
 #else
   std::this_thread::yield();
 #endif
-}
-
-TimePoint later(TimePoint time, Duration span) noexcept {
-  return span < TimePoint::max() - time ? time + span : TimePoint::max();
 }
 
 // 90s, 1.5s, 20ms.
@@ -384,7 +381,7 @@ void FunctionPool::State::wake_soon() {
 
 void FunctionPool::State::call_rescue(TimePoint now) {
   rescue_.store(true);
-  alarm_.ring_by(later(now, begin_soon));
+  alarm_.ring_by(base::later(now, begin_soon));
 }
 
 bool FunctionPool::State::create_thread() {
@@ -436,7 +433,7 @@ void FunctionPool::State::spin(std::unique_lock<std::mutex>& lock) {
   spinner_has_work_ = false;
   const std::uint64_t seen = arrivals_.load();
   lock.unlock();
-  const TimePoint end = later(env_.now(), settings_.spin);
+  const TimePoint end = base::later(env_.now(), settings_.spin);
   for (int round = 0; round < spin_rounds_max && arrivals_.load(std::memory_order_relaxed) == seen; ++round) {
     relax();
     if (round % 16 != 15) continue;
@@ -474,8 +471,8 @@ Result FunctionPool::State::call_in_time(const Handler& handler, Seat& seat, con
   const bool has_deadline = job.deadline != 0 && settings_.wall_clock;
   if (job.timeout > Duration{0} || has_deadline) {
     const TimePoint began = env_.now();
-    TimePoint due = job.timeout > Duration{0} ? later(began, job.timeout) : TimePoint::max();
-    if (has_deadline) due = std::min(due, later(began, Duration{job.deadline - settings_.wall_clock()}));
+    TimePoint due = job.timeout > Duration{0} ? base::later(began, job.timeout) : TimePoint::max();
+    if (has_deadline) due = std::min(due, base::later(began, Duration{job.deadline - settings_.wall_clock()}));
     if (due <= began) return std::unexpected{timed_out(Duration{0})};
     seat.limit(began, due);
     alarm_.ring_by(due);
@@ -596,7 +593,7 @@ TimePoint FunctionPool::State::rescue(TimePoint now) {
     rescue_.store(true);
     wake_one();
   }
-  return later(now, begin_soon);
+  return base::later(now, begin_soon);
 }
 
 // ---- The end ----------------------------------------
@@ -609,7 +606,8 @@ FunctionPool::Stopped FunctionPool::State::stop(Duration patience) {
     while (!sleepers_.empty()) wake_one();
   }
   stopped.not_begun = take_back_waiting();
-  if (!is_idle() && patience > Duration{0}) env_.wait_until(later(env_.now(), patience), idle_source_.get_token());
+  if (!is_idle() && patience > Duration{0})
+    env_.wait_until(base::later(env_.now(), patience), idle_source_.get_token());
   {
     std::unique_lock lock{mutex_};
     stopped.by_themselves = is_idle();

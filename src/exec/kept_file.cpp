@@ -7,6 +7,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/hex.hpp"
+
 namespace reprise::exec {
 namespace {
 

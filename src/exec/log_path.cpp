@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "base/hex.hpp"
+
 namespace reprise::exec {
 namespace {
 
@@ -18,11 +20,6 @@ std::uint64_t hash_of(std::string_view text) {  // FNV-1a: it must be the same i
   return hash;
 }
 
-void add_hexadecimal(std::string& out, std::uint64_t number, int digits) {
-  constexpr std::string_view symbols = "0123456789abcdef";
-  for (int at = digits - 1; at >= 0; --at) out += symbols[number >> (4 * at) & 15U];
-}
-
 // As in addresses: everything unusual becomes %xx. A dot stands as it is unless it begins the name.
 std::string file_name_of(std::string_view step) {
   std::string name;
@@ -31,13 +28,13 @@ std::string file_name_of(std::string_view step) {
       name += c;
     } else {
       name += '%';
-      add_hexadecimal(name, static_cast<unsigned char>(c), 2);
+      base::append_hex(name, static_cast<unsigned char>(c), 2);
     }
   }
   if (name.size() <= name_bytes_max) return name;
   name.resize(name_bytes_max - 17);
   name += '%';
-  add_hexadecimal(name, hash_of(step), 16);
+  base::append_hex(name, hash_of(step), 16);
   return name;
 }
 

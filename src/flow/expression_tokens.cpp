@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/hex.hpp"
 #include "text/ascii.hpp"
 #include "text/utf8.hpp"
 
@@ -85,12 +86,7 @@ void append_utf8(std::string& out, std::uint32_t code_point) {
 std::optional<std::uint32_t> code_unit(std::string_view text) noexcept {
   if (text.size() < 4) return std::nullopt;
   std::uint32_t value = 0;
-  for (const char c : text.substr(0, 4)) {
-    const char small = text::to_lower(c);
-    const bool is_letter = small >= 'a' && small <= 'f';
-    if (!is_letter && !text::is_digit(c)) return std::nullopt;
-    value = value * 16 + static_cast<std::uint32_t>(is_letter ? small - 'a' + 10 : c - '0');
-  }
+  if (!base::read_hex(text.substr(0, 4), value)) return std::nullopt;
   return value;
 }
 

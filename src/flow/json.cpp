@@ -16,6 +16,7 @@
 #include <boost/json/string.hpp>
 #include <boost/json/value_stack.hpp>
 
+#include "base/hex.hpp"
 #include "flow/json_number.hpp"
 #include "text/ascii.hpp"
 #include "text/place.hpp"
@@ -201,11 +202,8 @@ void put_escaped(std::string& out, char c) {
     out += plain[at + 1];
     return;
   }
-  constexpr std::string_view digits = "0123456789abcdef";
-  const auto code = static_cast<unsigned char>(c);
   out += "\\u00";
-  out += digits[code / 16];
-  out += digits[code % 16];
+  base::append_hex(out, static_cast<unsigned char>(c), 2);
 }
 
 constexpr bool is_plain(char c) noexcept {

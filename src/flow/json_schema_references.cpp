@@ -9,6 +9,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/string.hpp>
 
+#include "base/hex.hpp"
+
 namespace reprise::flow::schema {
 namespace {
 
@@ -76,10 +78,8 @@ std::string joined(std::string_view scheme, std::string_view authority, std::str
 std::string percent_decoded(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    unsigned code = 0;
-    const char* digits = text.data() + at + 1;
-    const bool escaped =
-        text[at] == '%' && at + 2 < text.size() && std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2;
+    std::uint32_t code = 0;
+    const bool escaped = text[at] == '%' && at + 2 < text.size() && base::read_hex(text.substr(at + 1, 2), code);
     out += escaped ? static_cast<char>(code) : text[at];
     if (escaped) at += 2;
   }

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/hex.hpp"
 #include "text/ascii.hpp"
 #include "text/place.hpp"
 #include "text/utf8.hpp"
@@ -170,10 +171,7 @@ Parsed<std::uint32_t> Cursor::take_hex() {
   constexpr std::size_t digits = 4;
   if (!takes("u") || rest().size() < digits) return mistake("expected u and four hexadecimal digits");
   std::uint32_t code = 0;
-  const char* begin = rest().data();
-  const auto read = std::from_chars(begin, begin + digits, code, 16);
-  if (read.ec != std::errc{} || read.ptr != begin + digits)
-    return mistake("expected four hexadecimal digits after \\u");
+  if (!base::read_hex(rest().substr(0, digits), code)) return mistake("expected four hexadecimal digits after \\u");
   at_ += digits;
   return code;
 }

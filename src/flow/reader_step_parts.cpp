@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/rfc3339.hpp"
 #include "flow/reading.hpp"
 #include "text/ascii.hpp"
 #include "text/scalar.hpp"
@@ -50,68 +51,6 @@ ItemSource read_source_map(const Field& field, Reading& reading) {
                  {"input", [](const Node&) { return std::string{"write file"}; }},
                  {"run", [](const Node&) { return std::string{"write command"}; }}});
   return source;
-}
-
-// A number of a date or time, of exactly so many digits.
-std::optional<int> digits(std::string_view& text, std::size_t count) {
-  if (text.size() < count || !std::ranges::all_of(text.substr(0, count), text::is_digit)) return std::nullopt;
-  const auto value = text::whole_number(text.substr(0, count));
-  text.remove_prefix(count);
-  return value ? std::optional{static_cast<int>(*value)} : std::nullopt;
-}
-
-bool skip(std::string_view& text, char wanted) {
-  if (text.empty() || text::to_lower(text.front()) != text::to_lower(wanted)) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-// Z, +01:00, -05:30: what to subtract to get UTC.
-std::optional<std::chrono::minutes> parse_zone(std::string_view text) {
-  if (skip(text, 'Z')) return text.empty() ? std::optional{std::chrono::minutes{0}} : std::nullopt;
-  const bool west = text.starts_with('-');
-  if (!skip(text, west ? '-' : '+')) return std::nullopt;
-  const auto hours = digits(text, 2);
-  if (!hours || !skip(text, ':')) return std::nullopt;
-  const auto minutes = digits(text, 2);
-  if (!minutes || !text.empty() || *hours > 23 || *minutes > 59) return std::nullopt;
-  const std::chrono::minutes offset = std::chrono::hours{*hours} + std::chrono::minutes{*minutes};
-  return west ? -offset : offset;
-}
-
-// RFC 3339, such as 2026-11-16T03:00:00Z; fractions of a second are cut to whole nanoseconds.
-std::optional<WallTime> parse_time(std::string_view text) {
-  const auto year = digits(text, 4);
-  const bool dash = skip(text, '-');
-  const auto month = digits(text, 2);
-  const bool dash2 = skip(text, '-');
-  const auto day = digits(text, 2);
-  const bool separator = skip(text, 'T') || skip(text, ' ');
-  const auto hour = digits(text, 2);
-  const bool colon = skip(text, ':');
-  const auto minute = digits(text, 2);
-  const bool colon2 = skip(text, ':');
-  const auto second = digits(text, 2);
-  if (!year || !dash || !month || !dash2 || !day || !separator || !hour || !colon || !minute || !colon2 || !second)
-    return std::nullopt;
-  Duration fraction{0};
-  if (skip(text, '.')) {
-    const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-    if (end == 0) return std::nullopt;
-    std::string nanoseconds{text.substr(0, end)};
-    nanoseconds.resize(9, '0');
-    fraction = Duration{text::whole_number(nanoseconds).value_or(0)};
-    text.remove_prefix(end);
-  }
-  const auto zone = parse_zone(text);
-  const std::chrono::year_month_day date{std::chrono::year{*year}, std::chrono::month{static_cast<unsigned>(*month)},
-                                         std::chrono::day{static_cast<unsigned>(*day)}};
-  constexpr int last_year = 2261;  // nanoseconds in 64 bits end in 2262
-  const bool in_range = *year >= 1970 && *year <= last_year && *hour <= 23 && *minute <= 59 && *second <= 59;
-  if (!zone || !date.ok() || !in_range) return std::nullopt;
-  const WallTime local = WallTime{std::chrono::sys_days{date}} + std::chrono::hours{*hour} +
-                         std::chrono::minutes{*minute} + std::chrono::seconds{*second} + fraction;
-  return local - *zone;
 }
 
 std::optional<Fallback> read_fallback(const Field& field, Reading& reading) {
@@ -188,7 +127,7 @@ void read_tolerate(const Field& field, Step& step, Reading& reading) {
 
 void read_wait(const Field& field, Step& step, Reading& reading) {
   const Node& node = *field.node;
-  if (const auto time = node.type == NodeType::string ? parse_time(node.text) : std::nullopt) {
+  if (const auto time = node.type == NodeType::string ? base::parse_rfc3339(node.text) : std::nullopt) {
     step.wait_until = time;
     return;
   }

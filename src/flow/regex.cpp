@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/hex.hpp"
 #include "text/ascii.hpp"
 #include "text/pattern.hpp"
 #include "text/utf8.hpp"
@@ -299,15 +300,16 @@ class EcmaTranslator : Translator {
     std::uint32_t code = 0;
     if (takes("{")) {
       const std::size_t end = rest_.find('}');
-      if (end == std::string_view::npos || end == 0 || end > 6 || !hex(rest_.substr(0, end), code))
+      if (end == std::string_view::npos || end == 0 || end > 6 || !base::read_hex(rest_.substr(0, end), code))
         return "expected \\u{…}";
       rest_.remove_prefix(end + 1);
     } else {
-      if (rest_.size() < 4 || !hex(rest_.substr(0, 4), code)) return "expected four hexadecimal digits after \\u";
+      if (rest_.size() < 4 || !base::read_hex(rest_.substr(0, 4), code))
+        return "expected four hexadecimal digits after \\u";
       rest_.remove_prefix(4);
       std::uint32_t low = 0;
       const bool pair = code >= 0xD800 && code < 0xDC00 && rest_.starts_with("\\u") && rest_.size() >= 6 &&
-                        hex(rest_.substr(2, 4), low) && low >= 0xDC00 && low < 0xE000;
+                        base::read_hex(rest_.substr(2, 4), low) && low >= 0xDC00 && low < 0xE000;
       if (pair) {
         code = 0x10000 + ((code - 0xD800) << 10U) + (low - 0xDC00);
         rest_.remove_prefix(6);
@@ -317,24 +319,9 @@ class EcmaTranslator : Translator {
     return {};
   }
 
-  static bool hex(std::string_view digits, std::uint32_t& value) {
-    value = 0;
-    for (const char c : digits) {
-      const char small = text::to_lower(c);
-      const bool is_letter = small >= 'a' && small <= 'f';
-      if (!is_letter && !text::is_digit(c)) return false;
-      value = value * 16 + static_cast<std::uint32_t>(is_letter ? small - 'a' + 10 : c - '0');
-    }
-    return true;
-  }
-
   void put_code_point(std::uint32_t code) {
-    constexpr std::string_view digits = "0123456789ABCDEF";
     out_ += "\\x{";
-    for (unsigned shift = 24; shift > 0;) {
-      shift -= 4;
-      out_ += digits[(code >> shift) & 0xFU];
-    }
+    base::append_hex(out_, code, 6, base::upper_hex_digits);
     out_ += '}';
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hex.hpp"
 #include "text/ascii.hpp"
 
 namespace reprise::flow {
@@ -26,31 +27,24 @@ std::size_t authority_end(std::string_view url) noexcept {
 }
 
 std::string percent_encoded(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
     if (is_letter_or_digit(c) || std::string_view{"-._~"}.contains(c)) {
       out += c;
     } else {
-      out += {'%', digits[byte >> 4U], digits[byte & 0xFU]};
+      out += '%';
+      base::append_hex(out, static_cast<unsigned char>(c), 2, base::upper_hex_digits);
     }
   }
   return out;
 }
 
-int hex_digit(char c) noexcept {
-  if (text::is_digit(c)) return c - '0';
-  const char small = text::to_lower(c);
-  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
-}
-
 std::string percent_decoded(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool is_escape =
-        text[at] == '%' && at + 2 < text.size() && hex_digit(text[at + 1]) >= 0 && hex_digit(text[at + 2]) >= 0;
-    out += is_escape ? static_cast<char>(hex_digit(text[at + 1]) * 16 + hex_digit(text[at + 2])) : text[at];
+    std::uint32_t byte = 0;
+    const bool is_escape = text[at] == '%' && at + 2 < text.size() && base::read_hex(text.substr(at + 1, 2), byte);
+    out += is_escape ? static_cast<char>(byte) : text[at];
     if (is_escape) at += 2;
   }
   return out;

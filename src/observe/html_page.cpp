@@ -4,27 +4,14 @@
 #include <array>
 #include <cstdint>
 
+#include "base/encoding.hpp"
 #include "base/sha256.hpp"
 #include "observe/page_files.hpp"
 
 namespace reprise::observe {
 namespace {
 
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::string_view three = bytes.substr(at, 3);
-    std::uint32_t bits = 0;
-    for (std::size_t place = 0; place < 3; ++place)
-      bits = (bits << 8U) | (place < three.size() ? static_cast<unsigned char>(three[place]) : 0U);
-    for (std::size_t place = 0; place < 4; ++place)
-      text += place <= three.size() ? digits[(bits >> (18 - 6 * place)) & 63U] : '=';
-  }
-  return text;
-}
-
-std::string hash_source(std::string_view text) { return "'sha256-" + base64(base::sha256(text)) + "'"; }
+std::string hash_source(std::string_view text) { return "'sha256-" + base::base64(base::sha256(text)) + "'"; }
 
 // Whatever gets into the page: only these two texts are obeyed, and nothing is fetched or sent.
 std::string content_policy() {

@@ -105,15 +105,5 @@ TEST(ObserveWords, SayWhatFailedOnce) {
   EXPECT_EQ(class_words({.failure_class = FailureClass::deterministic, .http_status = 429}), "deterministic");
 }
 
-TEST(ObserveWords, WriteTimesLikeEvents) {
-  EXPECT_EQ(date_and_time(noon), "2026-11-15T12:00:03Z");
-  EXPECT_EQ(date_and_time(noon + 5ms), "2026-11-15T12:00:03.005Z");
-  EXPECT_EQ(date_and_time(WallTime{-1ns}), "1969-12-31T23:59:59.999999999Z");
-  EXPECT_TRUE(rc::check("the same as in an event's JSON", [](std::int64_t nanoseconds) {
-    const Event event{.type = EventType::paused, .time = WallTime{Duration{nanoseconds}}};
-    RC_ASSERT(to_json(event).find("\"time\":\"" + date_and_time(event.time) + "\"") != std::string::npos);
-  }));
-}
-
 }  // namespace
 }  // namespace reprise::observe

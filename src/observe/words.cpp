@@ -6,15 +6,11 @@
 
 #include <reprise/classify.hpp>
 
+#include "base/rfc3339.hpp"
 #include "text/place.hpp"
 
 namespace reprise::observe {
 namespace {
-
-std::string padded(std::uint64_t number, std::size_t width) {
-  std::string digits = std::to_string(number);
-  return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
-}
 
 std::string shortened(std::string_view text) { return text::shorten(text, message_characters_max); }
 
@@ -36,22 +32,6 @@ FailureKind kind_of(const Failure& failure) {
   evidence.failure_class.reset();
   const Classification found = classify(evidence_of(evidence));
   return found.failed && found.failure_class == failure.failure_class ? found.kind : FailureKind::none;
-}
-
-struct TimeOfDay {
-  std::chrono::year_month_day date;
-  std::string clock;  // 10:00:00
-  std::uint64_t nanoseconds;
-};
-
-TimeOfDay taken_apart(WallTime time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  const std::chrono::hh_mm_ss clock{seconds - day};
-  const auto two = [](auto number) { return padded(static_cast<std::uint64_t>(number), 2); };
-  return {std::chrono::year_month_day{day},
-          two(clock.hours().count()) + ":" + two(clock.minutes().count()) + ":" + two(clock.seconds().count()),
-          static_cast<std::uint64_t>((time - seconds).count())};
 }
 
 }  // namespace
@@ -104,16 +84,9 @@ std::string work_name(std::string_view step, std::uint32_t item, bool has_items)
   return has_items ? std::string{step} + "[" + std::to_string(item) + "]" : std::string{step};
 }
 
-std::string date_and_time(WallTime time) {
-  const TimeOfDay parts = taken_apart(time);
-  std::string fraction = parts.nanoseconds == 0 ? "" : "." + padded(parts.nanoseconds, 9);
-  while (fraction.ends_with("000")) fraction.resize(fraction.size() - 3);
-  return padded(static_cast<std::uint64_t>(static_cast<int>(parts.date.year())), 4) + "-" +
-         padded(static_cast<unsigned>(parts.date.month()), 2) + "-" +
-         padded(static_cast<unsigned>(parts.date.day()), 2) + "T" + parts.clock + fraction + "Z";
-}
+std::string date_and_time(WallTime time) { return base::to_rfc3339(time); }
 
-std::string clock_time(WallTime time) { return taken_apart(time).clock + "Z"; }
+std::string clock_time(WallTime time) { return base::utc_clock(time) + "Z"; }
 
 std::string calm_duration(Duration duration) {
   using namespace std::chrono;

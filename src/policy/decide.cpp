@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/saturating_time.hpp"
 #include "policy/delay.hpp"
-#include "policy/saturating.hpp"
 
 namespace reprise {
 namespace {
@@ -99,9 +99,9 @@ void weigh_limits(const Policy& policy, const History& history, std::optional<Du
     decision.range.min = std::max(decision.range.min, *floor);
     decision.range.max = std::max(decision.range.max, *floor);
   }
-  if (policy.max_elapsed && saturating_sum(history.elapsed, decision.delay) >= *policy.max_elapsed) {
+  if (policy.max_elapsed && base::saturating_sum(history.elapsed, decision.delay) >= *policy.max_elapsed) {
     decision.reason = StopReason::deadline;
-  } else if (policy.retry_budget && saturating_sum(history.waited, decision.delay) > *policy.retry_budget) {
+  } else if (policy.retry_budget && base::saturating_sum(history.waited, decision.delay) > *policy.retry_budget) {
     decision.reason = StopReason::budget;
   } else {
     decision.retry = true;
@@ -146,8 +146,8 @@ Schedule schedule(const Policy& policy, std::uint64_t failures) {
     widest = range.max;
     result.retries.push_back(range);
     history.previous_delay = decision.delay;
-    history.elapsed = saturating_sum(history.elapsed, decision.delay);
-    history.waited = saturating_sum(history.waited, decision.delay);
+    history.elapsed = base::saturating_sum(history.elapsed, decision.delay);
+    history.waited = base::saturating_sum(history.waited, decision.delay);
   }
   return result;
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "policy/saturating.hpp"
+#include "base/saturating_time.hpp"
 
 namespace reprise {
 namespace {
@@ -57,8 +57,9 @@ std::int64_t base_delay(const Policy& policy, std::uint64_t retry) noexcept {
     case Backoff::constant:
       return initial;
     case Backoff::linear:
-      return saturating_sum(Duration{initial}, Duration{saturating_multiply(
-                                                   not_negative(policy.increment.value_or(policy.initial)), retry - 1)})
+      return base::saturating_sum(
+                 Duration{initial},
+                 Duration{saturating_multiply(not_negative(policy.increment.value_or(policy.initial)), retry - 1)})
           .count();
     case Backoff::exponential:
       return exponential_base(policy, retry);
@@ -93,7 +94,7 @@ DelayRange with_jitter(const Policy& policy, std::int64_t nominal) noexcept {
     case Jitter::ratio: {
       const double ratio = policy.jitter_ratio > 0 ? std::min(policy.jitter_ratio, 1.0) : 0;  // also for NaN
       const std::int64_t spread = std::min(nominal, saturating_scale(nominal, ratio));  // rounding never passes it
-      return {Duration{nominal}, Duration{nominal - spread}, saturating_sum(Duration{nominal}, Duration{spread})};
+      return {Duration{nominal}, Duration{nominal - spread}, base::saturating_sum(Duration{nominal}, Duration{spread})};
     }
   }
   return {Duration{nominal}, Duration{nominal}, Duration{nominal}};

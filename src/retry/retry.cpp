@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "policy/saturating.hpp"
+#include "base/hex.hpp"
+#include "base/saturating_time.hpp"
 
 namespace reprise {
 namespace {
 
 using TimePoint = Env::TimePoint;
-
-TimePoint later(TimePoint start, Duration span) noexcept {
-  return TimePoint{saturating_sum(start.time_since_epoch(), span)};
-}
 
 Duration since(TimePoint start, TimePoint now) noexcept {
   std::int64_t span = 0;
@@ -26,13 +23,13 @@ Duration since(TimePoint start, TimePoint now) noexcept {
 // The end of everything, if the policy has one. max_elapsed 0 means no retries; it does not take the first attempt's time away.
 std::optional<TimePoint> end_of_time(const Policy& policy, TimePoint created) noexcept {
   if (!policy.max_elapsed || *policy.max_elapsed <= Duration{0}) return std::nullopt;
-  return later(created, *policy.max_elapsed);
+  return base::later(created, *policy.max_elapsed);
 }
 
 std::optional<TimePoint> attempt_deadline(const Policy& policy, TimePoint created, TimePoint started) noexcept {
   std::optional<TimePoint> deadline = end_of_time(policy, created);
   if (policy.attempt_timeout) {
-    const TimePoint cut = later(started, *policy.attempt_timeout);
+    const TimePoint cut = base::later(started, *policy.attempt_timeout);
     deadline = deadline ? std::min(*deadline, cut) : cut;
   }
   return deadline;
@@ -116,7 +113,7 @@ const Decision& RetryLoop::failed(const Failure& failure, TimePoint now, RetrySi
                         .circuit_open = signals.circuit_open};
   decision_ = decide(*policy_, history, failure, random_);
   if (decision_.retry) {
-    waited_ = saturating_sum(waited_, decision_.delay);
+    waited_ = base::saturating_sum(waited_, decision_.delay);
     previous_delay_ = decision_.delay;
   }
   return decision_;
@@ -230,7 +227,7 @@ RetrySignals RetryRun::report_failure(Trouble& trouble) {
 
 bool RetryRun::wait(Trouble& trouble) {
   const Duration delay = trouble.loop.decision().delay;
-  const TimePoint due = later(trouble.at, delay);
+  const TimePoint due = base::later(trouble.at, delay);
   if (watched()) {
     tell({.what = RetryEvent::What::retrying,
           .attempt = attempt_,
@@ -310,7 +307,6 @@ void RetryRun::tell(RetryEvent event) noexcept {
 std::string_view RetryRun::idempotency_key() {
   if (options_ != nullptr && !options_->idempotency_key.empty()) return options_->idempotency_key;
   if (!has_key_) {
-    constexpr std::string_view digits = "0123456789abcdef";
     constexpr std::string_view pattern = "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx";
     std::array<std::uint64_t, 2> bits{env().random_seed(), env().random_seed()};
     std::size_t drawn = 0;
@@ -322,7 +318,7 @@ std::string_view RetryRun::idempotency_key() {
       std::uint64_t& word = bits[drawn++ / 16];
       const std::uint64_t digit = pattern[index] == 'x' ? word & 0xFU : (word & 0x3U) | 0x8U;
       word >>= 4U;
-      key_[index] = digits[digit];
+      key_[index] = base::hex_digits[digit];
     }
     has_key_ = true;
   }

@@ -130,8 +130,6 @@ void Loop::write_run(core::Run& run, Batch& batch, Time now) {
     run.leaving_with = batch.commit.id;
     batch.earliest_due = std::min(batch.earliest_due, *due);
     next_due_ = next_due_ ? std::min(*next_due_, *due) : *due;
-  } else if (run.to_store) {
-    write_image(run, batch, 0);
   } else {
     write_part(run, batch);
   }
@@ -184,7 +182,6 @@ void Loop::write_image(core::Run& run, Batch& batch, Time due) {
   run.framed = 0;
   run.framed_sequence = run.sequence;
   run.oldest_commit = 0;
-  run.to_store = false;
   run.has_row = true;
 }
 
@@ -314,15 +311,12 @@ void Loop::add_context(exec::Job& job, const core::Run& run) {
 }
 
 std::shared_ptr<const Payload> Loop::input_for(const core::Run& run) {
-  constexpr std::size_t remembered_max = 64;
-  if (const auto known = inputs_.find(run.number); known != inputs_.end()) return known->second;
-  if (inputs_.size() >= remembered_max) inputs_.clear();
-  return inputs_.emplace(run.number, std::make_shared<const Payload>(run.input)).first->second;
+  if (const auto* const known = inputs_.find(run.number); known != nullptr) return *known;
+  return inputs_.put(run.number, std::make_shared<const Payload>(run.input));
 }
 
 // What the steps that this one reads have returned; nullptr = nothing. Made once for all items of a step.
 std::shared_ptr<const exec::StepOutputs> Loop::outputs_for(const core::Run& run, std::uint32_t step) {
-  constexpr std::size_t remembered_max = 64;
   const auto& needs = run.step_plan(step).reads;
   const auto has_output = [&](std::uint32_t need) {
     const core::StepState& state = run.steps[need];
@@ -332,8 +326,7 @@ std::shared_ptr<const exec::StepOutputs> Loop::outputs_for(const core::Run& run,
   const bool is_shared = run.steps[step].map != nullptr;
   const OutputsKey key{run.number, step, run.steps[step].visits};
   if (is_shared) {
-    if (const auto known = outputs_.find(key); known != outputs_.end()) return known->second;
-    if (outputs_.size() >= remembered_max) outputs_.clear();
+    if (const auto* const known = outputs_.find(key); known != nullptr) return *known;
   }
   auto outputs = std::make_shared<exec::StepOutputs>();
   for (const std::uint32_t need : needs) {
@@ -351,7 +344,7 @@ std::shared_ptr<const exec::StepOutputs> Loop::outputs_for(const core::Run& run,
     output.succeeded = state.succeeded;
     output.failed = state.failed;
   }
-  if (is_shared) outputs_.emplace(key, outputs);
+  if (is_shared) outputs_.put(key, outputs);
   return outputs;
 }
 

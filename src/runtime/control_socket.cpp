@@ -11,6 +11,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/hex.hpp"
 #include "base/sha256.hpp"
 #include "runtime/control.hpp"
 #include "store/real_path.hpp"

@@ -32,15 +32,35 @@ void Driver::start() {
   writer_thread_ = std::thread{[this] { run_writer(); }};
 }
 
+bool Driver::put(Input&& input) {
+  inbox_.push_back(std::move(input));
+  const bool wake = sleeping_ && inbox_.size() >= threshold_;
+  if (wake) sleeping_ = false;  // one is enough
+  return wake;
+}
+
 void Driver::push(Input&& input) {
   bool wake = false;
   {
     const std::lock_guard lock{mutex_};
-    inbox_.push_back(std::move(input));
-    wake = sleeping_ && inbox_.size() >= threshold_;
-    if (wake) sleeping_ = false;  // one is enough
+    wake = put(std::move(input));
   }
   if (wake) wake_.notify_one();
+}
+
+std::expected<void, Error> Driver::try_push(Input&& input) {
+  bool wake = false;
+  {
+    const std::lock_guard lock{mutex_};
+    if (ended_ || finishing_) return std::unexpected{Error{ErrorCode::stopped, "the engine has stopped"}};
+    if (inbox_.size() >= inbox_max_) {
+      return std::unexpected{Error{ErrorCode::full, std::to_string(inbox_max_) +
+                                                        " requests wait already (max_inbox): try again later"}};
+    }
+    wake = put(std::move(input));
+  }
+  if (wake) wake_.notify_one();
+  return {};
 }
 
 bool Driver::push_when_room(Input&& input) {

@@ -8,6 +8,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include <reprise/env.hpp>
+#include <reprise/error.hpp>
 
 #include "runtime/loop.hpp"
 #include "store/store.hpp"
@@ -46,6 +48,8 @@ class Driver {
 
   void push(Input&& input);            // from workers: there is always room
   bool push_when_room(Input&& input);  // from callers: waits for room; false: the engine has stopped
+  // From callers that must not wait: `full` when there is no room, `stopped` when there will be none.
+  std::expected<void, Error> try_push(Input&& input);
 
   void stop_starting();
   // Waits until no attempt runs and everything is recorded, or until `patience` is over.
@@ -56,6 +60,7 @@ class Driver {
   EngineStats stats() const;
 
  private:
+  bool put(Input&& input);  // with the mutex held; true: the loop is to be woken
   void run();
   void run_writer();
   bool step(std::vector<Input>& inputs);

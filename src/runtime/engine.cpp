@@ -176,7 +176,8 @@ struct Engine::State final : exec::Sink {
 
   // Each event that is stored, one after the other: there may be millions. Gives a history that has seen all of them.
   std::expected<event::History, Error> read_past(const RunId& run, const std::function<void(Event&&)>& visit);
-  std::expected<RunId, Error> submit_one(runtime::NewRun run);
+  enum class Room : std::uint8_t { awaited, needed };  // what happens while the inbox is full
+  std::expected<RunId, Error> submit_one(runtime::NewRun run, Room room = Room::awaited);
   std::expected<runtime::NewRun, Error> new_run(Task& task, std::expected<runtime::PlannedTask, Error> plan);
   std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question,
                                                                         bool has_limit = false);
@@ -318,10 +319,20 @@ std::expected<RunId, Error> Engine::submit(Task task) {
   return state_->submit_one(*std::move(run));
 }
 
-std::expected<RunId, Error> Engine::State::submit_one(runtime::NewRun run) {
+std::expected<RunId, Error> Engine::try_submit(Task task) {
+  auto run = state_->new_run(task, state_->book.plan_for(task));
+  if (!run) return std::unexpected{run.error()};
+  return state_->submit_one(*std::move(run), State::Room::needed);
+}
+
+std::expected<RunId, Error> Engine::State::submit_one(runtime::NewRun run, Room room) {
   auto reply = std::make_shared<Awaited<runtime::SubmitReply>>();
   reply->runs.push_back(std::move(run));
-  if (!driver.push_when_room(runtime::Submit{reply})) return stopped();
+  if (room == Room::needed) {
+    if (auto pushed = driver.try_push(runtime::Submit{reply}); !pushed) return std::unexpected{pushed.error()};
+  } else if (!driver.push_when_room(runtime::Submit{reply})) {
+    return stopped();
+  }
   if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
   return reply->runs.front().id;
 }
@@ -415,21 +426,26 @@ std::expected<std::vector<Event>, Error> Engine::events(const RunId& run) {
 
 std::expected<event::History, Error> Engine::State::read_past(const RunId& run,
                                                               const std::function<void(Event&&)>& visit) {
-  const auto reply = ask(run, runtime::Question::stored);
+  const auto reply = ask(run, runtime::Question::past);
   if (!reply) return std::unexpected{reply.error()};
   const runtime::BookedPlan* const plan = book.plan((*reply)->plan);
   std::vector<std::string> names;
   for (const core::StepPlan& step : plan->plan->steps) names.push_back(*step.name);
   event::History history{run, std::move(names)};
   bool ok = true;
-  const auto read = store->read_history((*reply)->number, [&](std::uint64_t first, std::string_view chunk) {
+  const auto tell = [&](std::uint64_t first, std::string_view chunk) {
     event::ChunkReader reader{chunk, first};
     event::Record record;
     while (reader.next(record)) visit(history.add(record));
-    ok = ok && reader.ok();
-    return ok;
+    return ok = reader.ok();
+  };
+  // What has got an image since the question is told from the answer, which has it, too.
+  const std::uint64_t end = (*reply)->events_first;
+  const auto read = store->read_history((*reply)->number, [&](std::uint64_t first, std::string_view chunk) {
+    return first < end && tell(first, chunk);
   });
   if (!read) return std::unexpected{read.error()};
+  if (ok && !(*reply)->events.empty()) tell(end, (*reply)->events);
   if (!ok)
     return std::unexpected{Error{ErrorCode::store_damaged, "the events of run " + to_string(run) + " cannot be read"}};
   return history;

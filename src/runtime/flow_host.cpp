@@ -36,12 +36,15 @@ std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const 
                                              const exec::ReadFile& read) {
   const auto program = exec::load_program(input, read);
   if (!program) return std::unexpected{Error{ErrorCode::invalid, program.error()}};
-  return submit(**program, key);
+  return EngineAccess::submit(*engine_, plan_of((*program)->flow),
+                              {.input = exec::encode(exec::recorded_input(**program)), .key = key});
 }
 
-std::expected<RunId, Error> FlowHost::submit(const exec::Program& program, const std::string& key) {
-  return EngineAccess::submit(*engine_, plan_of(program.flow),
-                              {.input = exec::encode(exec::recorded_input(program)), .key = key});
+std::expected<RunId, Error> FlowHost::submit(std::shared_ptr<const exec::Program> program, const std::string& key) {
+  std::string input = exec::encode(exec::recorded_input(*program));
+  core::Plan plan = plan_of(program->flow);
+  executor_->hand_on(input, std::move(program));
+  return EngineAccess::submit(*engine_, std::move(plan), {.input = std::move(input), .key = key});
 }
 
 void FlowHost::allow(const RunId& run) { EngineAccess::allow(*engine_, run, false); }

@@ -36,7 +36,8 @@ class FlowHost final : private exec::SubFlows {
   // Its own secrets are read by `read`, which may block; what holds one is recorded without it.
   std::expected<RunId, Error> submit(const exec::RunInput& input, const std::string& key = {},
                                      const exec::ReadFile& read = exec::read_regular_file);
-  std::expected<RunId, Error> submit(const exec::Program& program, const std::string& key = {});
+  // One that was loaded with its secrets; it is not read again to be run.
+  std::expected<RunId, Error> submit(std::shared_ptr<const exec::Program> program, const std::string& key = {});
   // A run that was there before: an interrupted one goes on, a paused or cancelled one is resumed. What has ended stays as it is.
   // Gives the sequence of the last event before.
   std::expected<std::uint64_t, Error> go_on(const RunId& run);

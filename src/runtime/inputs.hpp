@@ -79,11 +79,13 @@ struct AskReply : Reply {
   RunOutcome outcome = {};
   bool may_go_on = false;  // this engine works on it as long as it is open; false: one of a document that waits for Allow
   std::optional<Payload> large_output = {};  // the outcome's output is in the store
+  std::string events = {};                   // Question::past: a chunk of those that its history in the store lacks ...
+  std::uint64_t events_first = 0;            // ... and the sequence of the first of them, or of the next that will come
 };
 enum class Question : std::uint8_t {
   now,    // as it is
   ended,  // answer when the run has ended
-  stored  // as it is, and see that all its events are in its history
+  past    // as it is, with its events; nothing is written for it
 };
 struct Ask {
   Question question;

@@ -354,11 +354,9 @@ void Loop::take(Ask&& ask, Time) {
   }
   describe(run, *ask.reply);
   ask.reply->may_go_on = core_.is_allowed(run);
-  if (ask.question == Question::stored && !run.events.empty()) {
-    run.to_store = true;
-    run.leaving_with = 0;
-    if (!run.touched) core_.effects().touched.push_back(&run);
-    run.touched = true;
+  if (ask.question == Question::past) {
+    ask.reply->events = run.events;
+    ask.reply->events_first = run.events.empty() ? run.sequence + 1 : run.events_first;
   }
   unload(*found);
   answer_later(std::move(ask.reply), {});

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/recently_used.hpp"
 #include "core/core.hpp"
 #include "exec/executor.hpp"
 #include "runtime/inputs.hpp"
@@ -245,9 +246,10 @@ class Loop {
   std::deque<YoungKey> young_order_;  // by commit
   std::unordered_multimap<std::uint64_t, std::shared_ptr<AskReply>> waiting_for_end_;
 
+  static constexpr std::size_t remembered_max = 64;  // steps that share outputs, and inputs of runs
   using OutputsKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // run, step, visit
-  std::map<OutputsKey, std::shared_ptr<const exec::StepOutputs>> outputs_;
-  std::map<std::uint64_t, std::shared_ptr<const Payload>> inputs_;  // of runs of documents
+  base::RecentlyUsed<OutputsKey, std::shared_ptr<const exec::StepOutputs>> outputs_{remembered_max};
+  base::RecentlyUsed<std::uint64_t, std::shared_ptr<const Payload>> inputs_{remembered_max};  // of runs of documents
 
   struct FrameSize {
     std::uint64_t commit;

@@ -118,6 +118,33 @@ TEST_F(RuntimeSnapshot, SeesWhatHappenedAfterTheEngineHasStopped) {
   EXPECT_FALSE(*snapshot->run(RunId{}));
 }
 
+TEST_F(RuntimeSnapshot, ShowsTheDeadlineAndThePolicyThatARunHasForItself) {
+  RunId own;
+  RunId plain;
+  {
+    Engine engine{{.store = url_}};
+    ASSERT_TRUE(engine.handle("fine", [] {}));
+    own = engine.submit({.handler = "fine", .retry = policy::patient, .deadline = 3h}).value();
+    plain = engine.submit({.handler = "fine"}).value();
+    for (const RunId& run : {own, plain}) ASSERT_TRUE(engine.wait(run, 60s));
+  }
+  auto snapshot = Snapshot::open(url_);
+  ASSERT_TRUE(snapshot) << snapshot.error().message;
+  const auto view = snapshot->run(own);
+  ASSERT_TRUE(view && *view);
+  EXPECT_EQ((*view)->plan->deadline, Duration{3h}.count());
+  EXPECT_EQ((*view)->plan->steps[0].policy, policy::patient);
+  EXPECT_EQ((*view)->plan->steps[0].level, PolicyLevel::work_item);
+  const auto replayed = snapshot->replay(own);
+  ASSERT_TRUE(replayed);
+  EXPECT_TRUE(replayed->is_same);
+  EXPECT_EQ(replayed->view.plan->deadline, Duration{3h}.count());
+  const auto other = snapshot->run(plain);
+  ASSERT_TRUE(other && *other);
+  EXPECT_EQ((*other)->plan->deadline, 0);
+  EXPECT_EQ((*other)->plan->steps[0].policy, policy::tool);
+}
+
 TEST_F(RuntimeSnapshot, ResolvesNames) {
   RunId first;
   RunId failed;

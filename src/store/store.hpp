@@ -130,7 +130,8 @@ class Store {
   // All or nothing. After an error nobody knows whether it happened: reopen() and compare last_commit() with its id.
   virtual Result<void> append(const Commit& commit) = 0;
 
-  // After trouble: lets go of everything and opens again. Fails while the cause lasts. Not while another call is in progress.
+  // After trouble: lets go of everything and opens again. Fails while the cause lasts. Not during an append, and not from a callback.
+  // Reads that are in progress end first; those that come meanwhile, also from a callback, are refused with store_unavailable.
   virtual Result<void> reopen() = 0;
 
   virtual Result<std::uint64_t> last_commit() = 0;  // 0 = none yet

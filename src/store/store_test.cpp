@@ -216,6 +216,43 @@ TEST_P(EachStore, readers_see_whole_commits_during_appends) {
   EXPECT_EQ(due, 1200);
 }
 
+TEST_P(EachStore, reads_during_a_reopening_end_or_are_refused) {
+  const std::string hash(32, 'h');
+  commit_.images = {image(1, 1, "events")};
+  commit_.images.back().due = 1000;
+  commit_.payloads.push_back({commit_.put(hash), commit_.put("body"), 1});
+  append(1);
+  std::atomic<bool> done = false;
+  std::atomic<std::uint64_t> answered = 0;
+  const auto check = [&](const auto& read, const auto& is_right) {
+    if (!read) {
+      EXPECT_EQ(read.error().code, ErrorCode::store_unavailable) << read.error().message;
+      return;
+    }
+    EXPECT_TRUE(is_right(*read));
+    ++answered;
+  };
+  std::vector<std::jthread> readers;
+  for (int thread = 0; thread < 3; ++thread) {
+    readers.emplace_back([&] {
+      while (!done) {
+        check(store_->read_payload(hash), [](const auto& body) { return body == "body"; });
+        check(store_->read_due(INT64_MAX, {}, 10), [](const auto& rows) { return rows.size() == 1; });
+        std::string history;
+        const auto read = store_->read_history(1, [&](std::uint64_t, std::string_view events) {
+          history = events;
+          return true;
+        });
+        EXPECT_EQ(history, read ? "events" : history);
+      }
+    });
+  }
+  for (int times = 0; times < 50; ++times) EXPECT_TRUE(store_->reopen());
+  const std::uint64_t before = answered;
+  while (answered < before + 3) std::this_thread::yield();  // they go on as before
+  done = true;
+}
+
 TEST(StoreUrl, memory_and_paths) {
   const TemporaryDirectory folder;
   EXPECT_TRUE(open_store("memory:"));

@@ -59,9 +59,10 @@ TEST(TroubleOperate, WhoHasMendedTheDocumentIsToldThatTheRunKeepsItsOwn) {
   folder.flow("steps: [{id: a, run: echo hello, retry: {policy: none}}]");
   const Outcome mended = folder.reprise({"retry", "@last"});
   EXPECT_EQ(mended.exit_code, 1);
-  EXPECT_NE(mended.err.find("flow.yaml has changed; this run goes on with the document it was begun with. To run the "
-                            "new one: reprise run flow.yaml"),
-            std::string::npos)
+  EXPECT_NE(
+      mended.err.find("flow.yaml has changed; this run continues with the document it was started with. To run the "
+                      "new one: reprise run flow.yaml"),
+      std::string::npos)
       << mended.err;
   EXPECT_EQ(mended.err.find("\n          1  "), mended.err.rfind("\n          1  "))
       << "attempts of before are over: " << mended.err;

@@ -281,7 +281,7 @@ TEST(TroubleShards, OneOfTwoOwnersIsKilledAndAThirdResumes) {
   EXPECT_EQ(second.process->join(), 128 + SIGKILL);
   EXPECT_EQ(shown_status(folder, first.run), "running");
   EXPECT_EQ(shown_status(folder, second.run), "interrupted");
-  EXPECT_NE(folder.reprise({"show", second.run}).out.find("Nobody is working on it"), std::string::npos);
+  EXPECT_NE(folder.reprise({"show", second.run}).out.find("No process is working on it"), std::string::npos);
   EXPECT_EQ(folder.reprise({"wait", second.run}).exit_code, 1) << "nobody works on it";
   const auto third = folder.start({"resume", second.run});
   ASSERT_TRUE(eventually([&] { return shown_status(folder, second.run) == "running"; }));

@@ -1,4 +1,4 @@
-// Ctrl-C, twice, SIGTERM, SIGHUP and deadlines: the exit code, the command to go on with, and nobody is left behind.
+// Ctrl-C, twice, SIGTERM, SIGHUP and deadlines: the exit code, the command that resumes it, and nobody is left behind.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 // Runs the line that reprise has printed, as a person would: in a shell, in the same folder.
 Outcome run_printed_command(const FlowFolder& folder) {
   const std::string said = folder.read("stderr.txt");
-  constexpr std::string_view before = "go on with: ";
+  constexpr std::string_view before = "resume with: ";
   const std::size_t at = said.rfind(before);
   if (at == std::string::npos) return {.exit_code = -1, .out = {}, .err = "it says no command: " + said};
   const std::size_t begin = at + before.size();

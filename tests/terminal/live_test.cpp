@@ -126,7 +126,7 @@ TEST_F(Live, CtrlC) {
   EXPECT_EQ(session.exit_code, 130);
   const Lines lines = played(session, look_of("three")).screen.lines();
   EXPECT_TRUE(has_line(lines, "^stopping: nothing new starts"));
-  EXPECT_TRUE(has_line(lines, "go on with: reprise resume "));
+  EXPECT_TRUE(has_line(lines, "resume with: reprise resume "));
 }
 
 TEST_F(Live, CtrlZTakesTheDisplayAwayAndFgBringsItBack) {

@@ -131,13 +131,15 @@ void AttemptRun::next() {
 
 void AttemptRun::run(const Todo& todo) {
   if (todo.command == nullptr) return start_sub_flow();
-  current_ = std::make_shared<CommandRun>(
-      services_, scope_, *todo.command, setting(todo.part),
-      [self = shared_from_this(), todo](Judged result) { self->ended(todo, std::move(result)); });
+  current_ = std::make_shared<CommandRun>(services_, scope_, *todo.command, setting(todo.part),
+                                          [self = shared_from_this(), todo](Judged result) {
+                                            guarded(*self, [&] { self->ended(todo, std::move(result)); });
+                                          });
   current_->start();
 }
 
 void AttemptRun::ended(const Todo& todo, Judged result) {
+  if (is_done_) return;
   const bool was_canceled = !result && result.error().failure_class == FailureClass::canceled;
   if (was_canceled) return finish(std::move(result));
   switch (todo.part) {
@@ -189,8 +191,10 @@ void AttemptRun::read_file(const std::string& path, std::size_t bytes_max, std::
     const auto self = weak.lock();
     if (self == nullptr || is_done_) return;
     is_reading_ = false;
-    if (!content) return finish(std::unexpected{judge().unreadable(what, content.error())});
-    then(*std::move(content));
+    guarded(*self, [&] {
+      if (!content) return finish(std::unexpected{judge().unreadable(what, content.error())});
+      then(*std::move(content));
+    });
   });
 }
 

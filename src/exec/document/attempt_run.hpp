@@ -32,6 +32,7 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
 
   void start();
   void cancel();
+  void broke(std::string_view why) { finish(std::unexpected{broken_off(why)}); }
 
  private:
   enum class Part : std::uint8_t { require, fix, main, repair, check };

@@ -11,6 +11,7 @@
 #include "exec/process/output_file.hpp"
 #include "exec/secrets/mask.hpp"
 #include "exec/time_limit.hpp"
+#include "text/ascii.hpp"
 
 namespace reprise::exec {
 
@@ -179,7 +180,9 @@ void CommandRun::start_process() {
   process_ = services_.processes.start(std::move(spec), [self = shared_from_this()](ProcessEnd&& end) {
     Conductor& conductor = self->services_.conductor;
     const bool is_short = end.out.size + end.err.size <= short_output_max;
-    auto ended = [self, end = std::move(end)]() mutable { self->process_ended(std::move(end)); };
+    auto ended = [self, end = std::move(end)]() mutable noexcept {
+      guarded(*self, [&] { self->process_ended(std::move(end)); });
+    };
     is_short ? conductor.run_or_post(std::move(ended)) : conductor.post(std::move(ended));
   });
   if (is_canceled_) services_.processes.cancel(process_);
@@ -189,9 +192,9 @@ void CommandRun::start_process() {
 void CommandRun::process_ended(ProcessEnd&& end) {
   if (!may_be_meant_for_us_too(end)) return judge_end(std::move(end));
   services_.conductor.post_at(services_.env.now() + until_our_signal_comes,
-                              [self = shared_from_this(), end = std::move(end)]() mutable {
+                              [self = shared_from_this(), end = std::move(end)]() mutable noexcept {
                                 end.canceled = self->is_canceled_;
-                                self->judge_end(std::move(end));
+                                guarded(*self, [&] { self->judge_end(std::move(end)); });
                               });
 }
 
@@ -215,10 +218,7 @@ std::expected<HttpRequest, std::string> CommandRun::request() {
   for (const auto& [name, text] : call.headers) {
     auto value = text.render(*scope_, flow::Quoting::none);
     if (!value) return std::unexpected{name + ": " + value.error()};
-    std::string lower = name;
-    std::ranges::transform(lower, lower.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    has_type |= lower == "content-type";
+    has_type |= text::lowered(name) == "content-type";
     request.headers.emplace_back(name, *std::move(value));
   }
   if (call.body) {
@@ -244,9 +244,11 @@ void CommandRun::start_request() {
   if (command_.http.is_async) {
     try {
       const Webhooks::Place place = services_.webhooks.expect([self = shared_from_this()](std::string body) {
-        self->services_.conductor.post([self, body = std::move(body)]() mutable {
-          self->report_ = self->without_secrets(std::move(body));
-          if (self->is_accepted_) self->finish(self->judge().webhook(*self->report_));
+        self->services_.conductor.post([self, body = std::move(body)]() mutable noexcept {
+          guarded(*self, [&] {
+            self->report_ = self->without_secrets(std::move(body));
+            if (self->is_accepted_) self->finish(self->judge().webhook(*self->report_));
+          });
         });
       });
       webhook_ = place.id;
@@ -258,20 +260,24 @@ void CommandRun::start_request() {
   }
   HttpRequest copy{.method = made->method, .url = made->url};
   request_ = services_.http().start(*std::move(made), [self = shared_from_this(), copy](HttpEnd&& end) {
-    self->services_.conductor.post([self, copy, end = std::move(end)]() mutable {
-      end.body = self->without_secrets(std::move(end.body));
-      end.message = self->without_secrets(std::move(end.message));
-      self->write_log(copy, end);
-      const flow::HttpCall& call = self->command_.http;
-      Judged result = self->judge().http(call, std::move(end), wall_clock_now());
-      self->request_ = 0;
-      if (!result) return self->finish(std::move(result));
-      if (call.is_async) return self->wait_for_webhook();
-      if (call.expect_schema.empty()) return self->finish(std::move(result));
-      self->check_schema(*std::move(result));
+    self->services_.conductor.post([self, copy, end = std::move(end)]() mutable noexcept {
+      guarded(*self, [&] { self->request_ended(copy, std::move(end)); });
     });
   });
   if (is_canceled_) services_.http().cancel(request_);
+}
+
+void CommandRun::request_ended(const HttpRequest& request, HttpEnd end) {
+  end.body = without_secrets(std::move(end.body));
+  end.message = without_secrets(std::move(end.message));
+  write_log(request, end);
+  const flow::HttpCall& call = command_.http;
+  Judged result = judge().http(call, std::move(end), wall_clock_now());
+  request_ = 0;
+  if (!result) return finish(std::move(result));
+  if (call.is_async) return wait_for_webhook();
+  if (call.expect_schema.empty()) return finish(std::move(result));
+  check_schema(*std::move(result));
 }
 
 void CommandRun::check_schema(std::string body) {
@@ -282,13 +288,17 @@ void CommandRun::check_schema(std::string body) {
                        [=, this, weak = weak_from_this()](FileContent content) {
                          const auto self = weak.lock();
                          if (self == nullptr || is_done_) return;
-                         if (!content) return finish(std::unexpected{judge().unreadable("schema", content.error())});
-                         const auto schema = services_.schemas.compiled(path, *std::move(content));
-                         if (!schema) return fail(schema.error());
-                         if (auto fits = judge().schema(body, *schema, command_.http.expect_schema); !fits)
-                           return finish(std::unexpected{std::move(fits).error()});
-                         finish(body);
+                         guarded(*self, [&] { schema_read(path, std::move(content), body); });
                        });
+}
+
+void CommandRun::schema_read(const std::string& path, FileContent content, const std::string& body) {
+  if (!content) return finish(std::unexpected{judge().unreadable("schema", content.error())});
+  const auto schema = services_.schemas.compiled(path, *std::move(content));
+  if (!schema) return fail(schema.error());
+  if (auto fits = judge().schema(body, *schema, command_.http.expect_schema); !fits)
+    return finish(std::unexpected{std::move(fits).error()});
+  finish(body);
 }
 
 void CommandRun::wait_for_webhook() {
@@ -300,14 +310,17 @@ void CommandRun::wait_for_webhook() {
 
 void CommandRun::wait_until_it_ends() {
   if (!setting_.ends) return;
-  services_.conductor.post_at(*setting_.ends, [weak = weak_from_this()] {
+  services_.conductor.post_at(*setting_.ends, [weak = weak_from_this()]() noexcept {
     const auto self = weak.lock();
-    if (self == nullptr || self->is_done_) return;
-    const Env::TimePoint now = self->services_.env.now();
-    self->setting_.ends = fair_due(*self->setting_.ends, self->setting_.timeout, now);
-    if (*self->setting_.ends > now) return self->wait_until_it_ends();
-    self->finish(std::unexpected{self->judge().timed_out("no webhook came")});
+    if (self != nullptr && !self->is_done_) guarded(*self, [&] { self->end_if_late(); });
   });
+}
+
+void CommandRun::end_if_late() {
+  const Env::TimePoint now = services_.env.now();
+  setting_.ends = fair_due(*setting_.ends, setting_.timeout, now);
+  if (*setting_.ends > now) return wait_until_it_ends();
+  finish(std::unexpected{judge().timed_out("no webhook came")});
 }
 
 // The exchange in a few lines, for `reprise logs`.

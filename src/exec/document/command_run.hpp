@@ -42,6 +42,7 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
 
   void start();
   void cancel();  // Done still comes, with class `canceled`
+  void broke(std::string_view why) { finish(std::unexpected{broken_off(why)}); }
   const std::optional<KeptFile>& kept_stdout() const noexcept { return kept_stdout_; }  // once Done has come
 
  private:
@@ -49,9 +50,12 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   void process_ended(ProcessEnd&& end);
   void judge_end(ProcessEnd&& end);
   void start_request();
+  void request_ended(const HttpRequest& request, HttpEnd end);
   void wait_for_webhook();
   void wait_until_it_ends();
+  void end_if_late();
   void check_schema(std::string body);
+  void schema_read(const std::string& path, FileContent content, const std::string& body);
   void finish(Judged result);
   void fail(std::string message) { finish(std::unexpected{judge().invalid(std::move(message))}); }
   Judge judge() const;

@@ -2,11 +2,13 @@
 //
 // What was posted runs on the conductor's thread. Small things need not wait for it to wake up: run_or_post() does them on the thread of
 // the caller when nobody else is at work. Either way they happen in order, and never two at a time.
+// Actions throw nothing, because one thread serves all attempts: each does its work through guarded(), which fails its own attempt alone.
 // Thread safety: any thread.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -16,9 +18,19 @@
 
 namespace reprise::exec {
 
+// Does the work. What it throws (a thread that cannot be made, memory that is not there) is told to its owner, which fails of it.
+template <class Owner, class Work>
+void guarded(Owner& owner, const Work& work) noexcept {
+  try {
+    work();
+  } catch (const std::exception& problem) {
+    owner.broke(problem.what());
+  }
+}
+
 class Conductor {
  public:
-  using Action = std::move_only_function<void()>;
+  using Action = std::move_only_function<void() noexcept>;
 
   Conductor();
   Conductor(const Conductor&) = delete;

@@ -16,7 +16,7 @@ TEST(ExecConductor, WhatIsPostedRunsElsewhereAndInOrder) {
   std::thread::id where;
   Conductor conductor;
   for (int number = 0; number < 100; ++number) {
-    conductor.post([&, number] {
+    conductor.post([&, number]() noexcept {
       done.push_back(number);
       where = std::this_thread::get_id();
     });
@@ -30,7 +30,7 @@ TEST(ExecConductor, WhatIsPostedRunsElsewhereAndInOrder) {
 TEST(ExecConductor, SmallThingsRunHereWhenNobodyIsAtWork) {
   Conductor conductor;
   std::thread::id where;
-  conductor.run_or_post([&] { where = std::this_thread::get_id(); });
+  conductor.run_or_post([&]() noexcept { where = std::this_thread::get_id(); });
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
@@ -39,14 +39,14 @@ TEST(ExecConductor, SmallThingsWaitForTheirTurnWhenSomebodyIs) {
   std::promise<void> began;
   std::promise<void> go_on;
   std::vector<int> done;
-  conductor.post([&] {
+  conductor.post([&]() noexcept {
     began.set_value();
     go_on.get_future().wait();
     done.push_back(1);
   });
   began.get_future().wait();
-  conductor.post([&] { done.push_back(2); });
-  conductor.run_or_post([&] { done.push_back(3); });
+  conductor.post([&]() noexcept { done.push_back(2); });
+  conductor.run_or_post([&]() noexcept { done.push_back(3); });
   go_on.set_value();
   conductor.finish();
   EXPECT_EQ(done, (std::vector{1, 2, 3}));
@@ -55,9 +55,9 @@ TEST(ExecConductor, SmallThingsWaitForTheirTurnWhenSomebodyIs) {
 TEST(ExecConductor, WhatASmallThingPostsComesAfterIt) {
   Conductor conductor;
   std::vector<int> done;
-  conductor.run_or_post([&] {
-    conductor.run_or_post([&] { done.push_back(2); });
-    conductor.post([&] { done.push_back(3); });
+  conductor.run_or_post([&]() noexcept {
+    conductor.run_or_post([&]() noexcept { done.push_back(2); });
+    conductor.post([&]() noexcept { done.push_back(3); });
     done.push_back(1);
   });
   conductor.finish();
@@ -71,7 +71,7 @@ TEST(ExecConductor, NeverTwoAtATime) {
   int count = 0;  // not atomic: the thread sanitizer would see two at a time
   std::atomic<int> inside = 0;
   std::atomic<bool> overlapped = false;
-  const auto action = [&] {
+  const auto action = [&]() noexcept {
     if (inside.fetch_add(1) != 0) overlapped = true;
     ++count;
     inside.fetch_sub(1);
@@ -93,8 +93,8 @@ TEST(ExecConductor, NeverTwoAtATime) {
 TEST(ExecConductor, WhatIsDueLaterIsNotForgottenBySmallThings) {
   Conductor conductor;
   std::promise<void> fired;
-  conductor.post_at(system_env().now() + std::chrono::milliseconds{20}, [&] { fired.set_value(); });
-  for (int round = 0; round < 1'000; ++round) conductor.run_or_post([] {});
+  conductor.post_at(system_env().now() + std::chrono::milliseconds{20}, [&]() noexcept { fired.set_value(); });
+  for (int round = 0; round < 1'000; ++round) conductor.run_or_post([]() noexcept {});
   EXPECT_EQ(fired.get_future().wait_for(std::chrono::minutes{1}), std::future_status::ready);
 }
 
@@ -102,8 +102,8 @@ TEST(ExecConductor, AfterTheEndNothingIsDone) {
   Conductor conductor;
   conductor.finish();
   bool was_done = false;
-  conductor.post([&] { was_done = true; });
-  conductor.run_or_post([&] { was_done = true; });
+  conductor.post([&]() noexcept { was_done = true; });
+  conductor.run_or_post([&]() noexcept { was_done = true; });
   EXPECT_FALSE(was_done);
 }
 

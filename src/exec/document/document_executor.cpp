@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/sha256.hpp"
 #include "exec/document/attempt_run.hpp"
 #include "exec/document/preparation_run.hpp"
 #include "exec/list.hpp"
@@ -85,23 +86,25 @@ class DocumentExecutor::State {
   void start(std::vector<Job>&& jobs) {
     if (!expect(jobs.size())) return interrupt(jobs);
     // Not on the thread of the caller, which writes to the disk: on a busy machine that costs more than waking another one.
-    services_.conductor.post([this, jobs = std::move(jobs)]() mutable {
+    services_.conductor.post([this, jobs = std::move(jobs)]() mutable noexcept {
       for (Job& job : jobs) {
         // Those that come back were not counted on: nobody asked for their capacity.
         const bool waits = job.context->brought != nullptr && is_full() && !is_stopping_;
-        waits ? returning_.push_back(std::move(job)) : begin(std::move(job));
+        guarded_attempt(job.id, [&] { waits ? returning_.push_back(std::move(job)) : begin(std::move(job)); });
       }
     });
   }
 
   void prepare(Preparation&& preparation) {
     if (!expect(1)) return;
-    services_.conductor.post([this, preparation = std::move(preparation)]() mutable { begin(std::move(preparation)); });
+    services_.conductor.post([this, preparation = std::move(preparation)]() mutable noexcept {
+      guarded_preparation(preparation.id, [&] { begin(std::move(preparation)); });
+    });
   }
 
   void cancel(const AttemptId& id) {
-    services_.conductor.post([this, id] {
-      if (const auto found = attempts_.find(key_of(id)); found != attempts_.end()) return found->second->cancel();
+    services_.conductor.post([this, id]() noexcept {
+      if (const auto found = attempts_.find(key_of(id)); found != attempts_.end()) return cancel(found->second);
       const auto asked = preparations_.find(key_of(id));
       if (asked == preparations_.end()) {
         cancel_waiting(id);
@@ -119,20 +122,26 @@ class DocumentExecutor::State {
   }
 
   void kill_all() {
-    services_.conductor.post([this] {
+    services_.conductor.post([this]() noexcept {
       const auto running = attempts_;
-      for (const auto& [id, attempt] : running) attempt->cancel();
+      for (const auto& [id, attempt] : running) cancel(attempt);
       cancel_waiting(std::nullopt);
       cancel_returning(std::nullopt);
       services_.processes.kill_all();
     });
   }
 
+  void hand_on(std::string input, std::shared_ptr<const Program> program) {
+    services_.conductor.run_or_post([this, input = std::move(input), program = std::move(program)]() mutable noexcept {
+      handed_on_ = {std::move(input), std::move(program)};
+    });
+  }
+
   void stop() {
-    services_.conductor.post([this] {
+    services_.conductor.post([this]() noexcept {
       is_stopping_ = true;
       const auto running = attempts_;
-      for (const auto& [id, attempt] : running) attempt->cancel();
+      for (const auto& [id, attempt] : running) cancel(attempt);
       for (const auto& [id, asked] : preparations_) {
         asked->cancel();
         one_less();
@@ -151,6 +160,39 @@ class DocumentExecutor::State {
   }
 
  private:
+  // What goes wrong in our own part of one attempt or preparation is its failure, and of no other.
+  template <class Work>
+  void guarded_attempt(AttemptId id, const Work& work) noexcept {
+    struct {
+      State& state;
+      AttemptId id;
+      void broke(std::string_view why) {
+        const auto found = state.attempts_.find(key_of(id));
+        found != state.attempts_.end() ? std::shared_ptr {
+          found->second
+          } -> broke(why) : state.answer(id, {std::unexpected{broken_off(why)}});
+      }
+    } owner{*this, id};
+    guarded(owner, work);
+  }
+  template <class Work>
+  void guarded_preparation(AttemptId id, const Work& work) noexcept {
+    struct {
+      State& state;
+      AttemptId id;
+      void broke(std::string_view why) {
+        const auto found = state.preparations_.find(key_of(id));
+        found != state.preparations_.end() ? std::shared_ptr {
+          found->second
+          } -> broke(why) : state.refuse_preparation(id, broken_off(why));
+      }
+    } owner{*this, id};
+    guarded(owner, work);
+  }
+  static void cancel(std::shared_ptr<AttemptRun> attempt) noexcept {
+    guarded(*attempt, [&] { attempt->cancel(); });
+  }
+
   void begin(Job&& job);
   void begin(Preparation&& preparation);
   using Loaded = std::expected<std::shared_ptr<const Program>, Failure>;
@@ -172,8 +214,10 @@ class DocumentExecutor::State {
   const std::shared_ptr<const Program>& keep(const RunId& run, std::shared_ptr<const Program> program);
   static std::optional<Loaded> load(Reading& reading);  // std::nullopt: files are missing
   void read_missing(const std::shared_ptr<Reading>& reading);
+  void files_read(const std::shared_ptr<Reading>& reading);
   void loaded(const RunId& run, Loaded program);
-  void cancel_waiting(const std::optional<AttemptId>& id);  // std::nullopt: all of them
+  std::shared_ptr<const Program> take_handed_on(const Payload& run_input);  // nullptr: it is another's
+  void cancel_waiting(const std::optional<AttemptId>& id);                  // std::nullopt: all of them
   void cancel_returning(const std::optional<AttemptId>& id);
   bool is_full() const { return attempts_.size() >= services_.settings.attempts_max; }
   void leave(const AttemptId& id);
@@ -223,6 +267,10 @@ class DocumentExecutor::State {
   std::map<Key, std::shared_ptr<AttemptRun>> attempts_;
   std::map<Key, std::shared_ptr<PreparationRun>> preparations_;
   std::map<RunId, std::shared_ptr<const Program>> programs_;
+  struct {
+    std::string input;
+    std::shared_ptr<const Program> program;
+  } handed_on_;
   struct Waiting {
     AttemptId id;
     WithProgram then;
@@ -239,6 +287,7 @@ void DocumentExecutor::State::with_program(const RunId& run, const JobContext& c
     found->second.push_back({id, std::move(then)});
     return;
   }
+  if (auto program = take_handed_on(*context.run_input)) return then(keep(run, std::move(program)));
   auto input = input_of(context);
   if (!input) return then(std::unexpected{unreadable(input.error())});
   const auto reading = std::make_shared<Reading>(Reading{.run = run, .input = *std::move(input)});
@@ -258,6 +307,13 @@ std::expected<RunInput, std::string> DocumentExecutor::State::input_of(const Job
   } catch (const EngineError& error) {
     return std::unexpected{std::string{error.what()}};
   }
+}
+
+std::shared_ptr<const Program> DocumentExecutor::State::take_handed_on(const Payload& run_input) {
+  if (handed_on_.program == nullptr) return nullptr;
+  const bool is_same =
+      run_input.bytes == (run_input.hashed ? base::sha256(handed_on_.input) : std::string_view{handed_on_.input});
+  return is_same ? std::exchange(handed_on_, {}).program : nullptr;
 }
 
 const std::shared_ptr<const Program>& DocumentExecutor::State::keep(const RunId& run,
@@ -285,12 +341,21 @@ void DocumentExecutor::State::read_missing(const std::shared_ptr<Reading>& readi
       if (!content && content.error().passes_by) reading->unanswered = content.error().message;
       reading->contents.insert_or_assign(file, std::move(content));
       if (--reading->awaited > 0) return;
-      if (!reading->unanswered.empty())
-        return loaded(reading->run, std::unexpected{unanswered("secret: " + reading->unanswered)});
-      if (auto program = load(*reading)) return loaded(reading->run, *std::move(program));
-      read_missing(reading);
+      struct {
+        State& state;
+        const RunId& run;
+        void broke(std::string_view why) { state.loaded(run, std::unexpected{broken_off(why)}); }
+      } owner{*this, reading->run};
+      guarded(owner, [&] { files_read(reading); });
     });
   }
+}
+
+void DocumentExecutor::State::files_read(const std::shared_ptr<Reading>& reading) {
+  if (!reading->unanswered.empty())
+    return loaded(reading->run, std::unexpected{unanswered("secret: " + reading->unanswered)});
+  if (auto program = load(*reading)) return loaded(reading->run, *std::move(program));
+  read_missing(reading);
 }
 
 void DocumentExecutor::State::loaded(const RunId& run, Loaded program) {
@@ -330,7 +395,7 @@ void DocumentExecutor::State::begin(Job&& job) {
   const std::shared_ptr<const JobContext> context = job.context;
   with_program(run, *context, id, [this, job = std::move(job)](Loaded program) mutable {
     if (!program) return answer(job.id, {.result = std::unexpected{std::move(program).error()}});
-    begin(std::move(job), *program);
+    guarded_attempt(job.id, [&] { begin(std::move(job), *program); });
   });
 }
 
@@ -378,11 +443,11 @@ void DocumentExecutor::State::leave(const AttemptId& id) {
   attempts_.erase(key_of(id));
   one_less();
   if (returning_.empty()) return;
-  services_.conductor.post([this] {
+  services_.conductor.post([this]() noexcept {
     if (returning_.empty() || is_full()) return;
     Job job = std::move(returning_.front());
     returning_.pop_front();
-    begin(std::move(job));
+    guarded_attempt(job.id, [&] { begin(std::move(job)); });
   });
 }
 
@@ -410,7 +475,7 @@ void DocumentExecutor::State::begin(Preparation&& preparation) {
   const AttemptId id = preparation.id;
   const std::shared_ptr<const JobContext> context = preparation.context;
   with_program(run, *context, id, [this, preparation = std::move(preparation)](Loaded program) mutable {
-    if (program) return begin(std::move(preparation), *program);
+    if (program) return guarded_preparation(preparation.id, [&] { begin(std::move(preparation), *program); });
     if (program.error().failure_class == FailureClass::canceled) return one_less();
     refuse_preparation(preparation.id, std::move(program).error());
   });
@@ -449,5 +514,8 @@ std::size_t DocumentExecutor::capacity(std::uint32_t) { return state_->capacity(
 void DocumentExecutor::prepare(Preparation&& preparation) { state_->prepare(std::move(preparation)); }
 void DocumentExecutor::shut_down() { state_->stop(); }
 void DocumentExecutor::kill_all() { state_->kill_all(); }
+void DocumentExecutor::hand_on(std::string input, std::shared_ptr<const Program> program) {
+  state_->hand_on(std::move(input), std::move(program));
+}
 
 }  // namespace reprise::exec

@@ -1,7 +1,8 @@
 // Runs the steps of documents: attempts come in as jobs, commands and requests go out, and each job is answered once.
 //
 // The run's input brings the document along, so a run needs no registration: it is read when its first job comes, and kept for the next.
-// Thread safety: as Executor; kill_all() from any thread. Bounds: settings.attempts_max attempts at a time.
+// Who has read it to submit it hands it on.
+// Thread safety: as Executor; kill_all() and hand_on() from any thread. Bounds: settings.attempts_max attempts at a time.
 #pragma once
 
 #include <memory>
@@ -23,6 +24,8 @@ class DocumentExecutor final : public Executor {
   void prepare(Preparation&& preparation) override;
   void shut_down() override;
   void kill_all();  // every command is killed at once
+  // A run with that input is about to begin, and this is its program, whole: nothing is read a second time. One is kept until it begins.
+  void hand_on(std::string input, std::shared_ptr<const Program> program);
 
  private:
   class State;

@@ -3,7 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+#include <new>
+#include <system_error>
 #include <vector>
+
+#include <boost/json/object.hpp>
+
+#include "base/sha256.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -31,6 +39,117 @@ TEST(ExecDocumentExecutor, WhatComesAfterItsEndIsInterruptedAndHoldsNothingUp) {
     EXPECT_EQ(heard.outcomes[1].id.item, 1U);
   }
   EXPECT_EQ(heard.outcomes.size(), 2U);
+}
+
+// ---- what was read already ----
+
+class Awaited final : public Sink {
+ public:
+  void ended(Outcome&& outcome) override { outcomes.at(outcome.id.step).set_value(std::move(outcome)); }
+  void progressed(Progress&&) override {}
+  void prepared(Prepared&& found) override { preparation.set_value(std::move(found)); }
+
+  std::vector<std::promise<Outcome>> outcomes{2};
+  std::promise<Prepared> preparation;
+};
+
+RunInput input_of(std::string document) {
+  return {.file = "flow.yaml", .text = std::move(document), .directory = "/", .params = boost::json::object{}};
+}
+
+std::shared_ptr<const JobContext> context_with(Payload input) {
+  JobContext context;
+  context.run_input = std::make_shared<const Payload>(std::move(input));
+  return std::make_shared<const JobContext>(std::move(context));
+}
+
+std::shared_ptr<const JobContext> context_of(std::string document) {
+  return context_with(Payload::of(encode(input_of(std::move(document)))));
+}
+
+Job job_of(std::uint32_t step, std::string name, std::shared_ptr<const JobContext> context) {
+  Job job;
+  job.id.step = step;
+  job.step = std::make_shared<const std::string>(std::move(name));
+  job.context = std::move(context);
+  return job;
+}
+
+TEST(ExecDocumentExecutor, AProgramThatWasHandedOnIsNotReadAgain) {
+  Awaited sink;
+  std::atomic<int> reads = 0;
+  DocumentExecutor executor{{}, sink, [&](std::string_view) -> std::string {
+                              ++reads;
+                              throw std::bad_alloc{};
+                            }};
+  const auto program = load_program(input_of("steps: [{id: a, run: 'true'}]"));
+  ASSERT_TRUE(program) << program.error();
+  const std::string input = encode(recorded_input(**program));
+  const auto context = context_with({.bytes = base::sha256(input), .size = input.size(), .hashed = true});
+  executor.hand_on(input, *program);
+  std::vector<Job> jobs;
+  jobs.push_back(job_of(0, "a", context));
+  executor.start(jobs);
+  EXPECT_TRUE(sink.outcomes[0].get_future().get().succeeded);
+  EXPECT_EQ(reads, 0);
+  jobs.push_back(job_of(1, "a", context));
+  jobs.back().run_id.bytes.fill(1);
+  executor.start(jobs);
+  EXPECT_FALSE(sink.outcomes[1].get_future().get().succeeded) << "it was for one run";
+  EXPECT_EQ(reads, 1);
+}
+
+// ---- what we throw ourselves ----
+
+class NoThreads final : public SubFlows {
+ public:
+  void start(const std::string&, RunInput, Done) override {
+    throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again)};
+  }
+  void cancel(const std::string&) override {}
+};
+
+TEST(ExecDocumentExecutor, AThreadThatCannotBeMadeFailsItsAttemptAlone) {
+  Awaited sink;
+  NoThreads sub_flows;
+  DocumentSettings settings{.sub_flows = &sub_flows};
+  settings.files.read = [](const std::string&, std::size_t) -> FileContent { return "steps: [{id: b, run: 'true'}]"; };
+  DocumentExecutor executor{settings, sink, [](std::string_view) { return std::string{}; }};
+  const auto context = context_of("steps: [{id: inner, flow: inner.yaml}, {id: plain, run: 'true'}]");
+  std::vector<Job> jobs;
+  jobs.push_back(job_of(0, "inner", context));
+  executor.start(jobs);
+  const Outcome failed = sink.outcomes[0].get_future().get();
+  ASSERT_NE(failed.failure, nullptr);
+  EXPECT_EQ(failed.failure->type, "ResourceError");
+  EXPECT_NE(failed.failure->message.find("Resource temporarily unavailable"), std::string::npos)
+      << failed.failure->message;
+  EXPECT_EQ(failed.failure->failure_class, FailureClass::transient);
+  jobs.push_back(job_of(1, "plain", context));
+  executor.start(jobs);
+  EXPECT_TRUE(sink.outcomes[1].get_future().get().succeeded) << "the executor lives";
+}
+
+TEST(ExecDocumentExecutor, MemoryThatIsNotThereFailsWhatNeededIt) {
+  Awaited sink;
+  DocumentSettings settings;
+  settings.files.read = [](const std::string&, std::size_t) -> FileContent { throw std::bad_alloc{}; };
+  DocumentExecutor executor{settings, sink, [](std::string_view) -> std::string { throw std::bad_alloc{}; }};
+  Preparation preparation;
+  preparation.step = std::make_shared<const std::string>("map");
+  preparation.context = context_of("steps: [{id: map, for_each: {file: list}, run: 'true'}, {id: b, run: 'true'}]");
+  executor.prepare(std::move(preparation));
+  const Prepared prepared = sink.preparation.get_future().get();
+  ASSERT_NE(prepared.failure, nullptr);
+  EXPECT_NE(prepared.failure->message.find("bad_alloc"), std::string::npos) << prepared.failure->message;
+
+  std::vector<Job> jobs;
+  jobs.push_back(job_of(0, "b", context_with({.bytes = "a hash", .hashed = true})));
+  jobs.back().run_id.bytes.fill(1);
+  executor.start(jobs);
+  const Outcome failed = sink.outcomes[0].get_future().get();
+  ASSERT_NE(failed.failure, nullptr);
+  EXPECT_EQ(failed.failure->type, "ResourceError");
 }
 
 }  // namespace

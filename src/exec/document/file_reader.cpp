@@ -49,6 +49,14 @@ class FileReader::Threads : public std::enable_shared_from_this<Threads> {
   }
 
  private:
+  FileContent read(const Key& key) const {
+    try {
+      return settings_.read(key.first, key.second);
+    } catch (const std::exception& problem) {  // a list of half a gigabyte, and no memory for it
+      return std::unexpected{FileProblem{"cannot read " + key.first + ": " + problem.what(), true}};
+    }
+  }
+
   void run() {
     std::unique_lock lock{mutex_};
     while (true) {
@@ -59,10 +67,10 @@ class FileReader::Threads : public std::enable_shared_from_this<Threads> {
       const Key key = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
-      FileContent content = settings_.read(key.first, key.second);
+      FileContent content = read(key);
       lock.lock();
       if (reader_ == nullptr) return;
-      reader_->conductor_.post([self = shared_from_this(), key, content = std::move(content)] {
+      reader_->conductor_.post([self = shared_from_this(), key, content = std::move(content)]() noexcept {
         self->with_reader([&](FileReader& reader) { reader.ended(key, content); });
       });
     }
@@ -129,8 +137,9 @@ void FileReader::answer(Request& request, FileContent content) {
 void FileReader::wait_until(Env::TimePoint due) {
   if (next_look_ && *next_look_ <= due) return;
   next_look_ = due;
-  conductor_.post_at(
-      due, [threads = threads_] { threads->with_reader([](FileReader& reader) { reader.give_up_late_ones(); }); });
+  conductor_.post_at(due, [threads = threads_]() noexcept {
+    threads->with_reader([](FileReader& reader) { reader.give_up_late_ones(); });
+  });
 }
 
 void FileReader::give_up_late_ones() {

@@ -50,7 +50,7 @@ std::future<std::string> read(Conductor& conductor, FileReader& files, const std
                               std::optional<Env::TimePoint> deadline = {}) {
   auto answer = std::make_shared<std::promise<std::string>>();
   auto future = answer->get_future();
-  conductor.post([&files, path, deadline, answer] {
+  conductor.post([&files, path, deadline, answer]() noexcept {
     files.read(path, 100, deadline,
                [answer](FileContent content) { answer->set_value(content ? *content : content.error().message); });
   });
@@ -118,7 +118,7 @@ TEST(ExecFileReader, WhoAsksDuringAReadGetsOneThatBeginsLater) {
   version = 2;
   auto after = read(conductor, files, "/list");
   auto also_after = read(conductor, files, "/list");
-  conductor.post([&] { go_on.set_value(); });
+  conductor.post([&]() noexcept { go_on.set_value(); });
   EXPECT_EQ(before.get(), "1");
   EXPECT_EQ(after.get(), "2");
   EXPECT_EQ(also_after.get(), "2");
@@ -130,7 +130,7 @@ TEST(ExecFileReader, AThreadThatHangsIsLeftBehind) {
   Conductor conductor;
   {
     FileReader files{conductor, {.read = mount.reading()}};
-    conductor.post([&] { files.read("/dead/list", 100, {}, [](const FileContent&) {}); });
+    conductor.post([&]() noexcept { files.read("/dead/list", 100, {}, [](const FileContent&) {}); });
     while (mount.reads() == 0) std::this_thread::yield();
     conductor.finish();
   }

@@ -7,6 +7,7 @@
 #include <boost/json/object.hpp>
 #include <reprise/classify.hpp>
 
+#include "text/ascii.hpp"
 #include "text/duration.hpp"
 
 namespace reprise::exec {
@@ -52,9 +53,8 @@ std::string on_one_line(std::string_view text) {
 
 // What a page for people says about a failure is its title; anything else says it itself.
 std::string_view said_by(std::string_view body) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   const auto find = [&](std::string_view what, std::size_t from) {
-    const auto found = std::ranges::search(body.substr(from), what, {}, lower);
+    const auto found = std::ranges::search(body.substr(from), what, {}, text::to_lower);
     return found.empty() ? std::string_view::npos : static_cast<std::size_t>(found.begin() - body.begin());
   };
   constexpr std::string_view opening = "<title>";
@@ -109,6 +109,12 @@ Failure Judge::classified(Failure failure, Evidence evidence) const {
   if (!failure.details.empty()) failure.details = "\n" + failure.details;
   failure.details = "classified by " + describe_rule(found, evidence, flow.classify) + failure.details;
   return failure;
+}
+
+Failure broken_off(std::string_view why) {
+  return {.type = "ResourceError",
+          .message = "broken off, because something is lacking here: " + std::string{why},
+          .failure_class = FailureClass::transient};
 }
 
 Failure Judge::timed_out(std::string_view what) const {

@@ -21,6 +21,9 @@ namespace reprise::exec {
 
 using Judged = std::expected<std::string, Failure>;  // what it brought, or why not
 
+// We could not do our part of the attempt: a thread cannot be made, memory is not there. The next attempt may find them.
+Failure broken_off(std::string_view why);
+
 struct Judge {
   const flow::Flow& flow;  // its rules and error types
   const flow::Step& step;

@@ -55,16 +55,19 @@ void PreparationRun::run(const flow::Command& command, bool whole_output, std::f
   setting.whole_output = whole_output;
   if (!services_.settings.store_folder.empty())
     setting.log_file = log_path(services_.settings.store_folder, scope_->facts().run, step_.id, 0, 0);
-  current_ = std::make_shared<CommandRun>(services_, scope_, command, std::move(setting), std::move(then));
+  current_ = std::make_shared<CommandRun>(services_, scope_, command, std::move(setting),
+                                          [self = shared_from_this(), then = std::move(then)](Judged result) {
+                                            guarded(*self, [&] { then(std::move(result)); });
+                                          });
   current_->start();
 }
 
 void PreparationRun::check_precondition() {
   if (!step_.require) return finish({});
-  run(*step_.require, false, [self = shared_from_this()](Judged result) {
-    if (result) return self->finish({});
+  run(*step_.require, false, [this](Judged result) {
+    if (result) return finish({});
     result.error().message = "require: " + result.error().message;
-    self->fail(std::move(result).error());
+    fail(std::move(result).error());
   });
 }
 
@@ -86,15 +89,17 @@ void PreparationRun::find_items() {
                                   [this, weak = weak_from_this(), path](const FileContent& content) {
                                     const auto self = weak.lock();
                                     if (self == nullptr || !done_) return;
-                                    if (!content) return fail(judge().unreadable("for_each", content.error()));
-                                    items_in_text(*content, path);
+                                    guarded(*self, [&] {
+                                      if (!content) return fail(judge().unreadable("for_each", content.error()));
+                                      items_in_text(*content, path);
+                                    });
                                   });
     }
     case flow::ItemSource::Kind::command:
-      return run(*source.command, true, [self = shared_from_this()](Judged result) {
-        if (result) return self->items_in_text(*result, "the output of its command");
+      return run(*source.command, true, [this](Judged result) {
+        if (result) return items_in_text(*result, "the output of its command");
         result.error().message = "for_each: " + result.error().message;
-        self->fail(std::move(result).error());
+        fail(std::move(result).error());
       });
   }
 }

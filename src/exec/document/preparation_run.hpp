@@ -21,6 +21,7 @@ class PreparationRun : public std::enable_shared_from_this<PreparationRun> {
 
   void start();
   void cancel();  // Done does not come any more
+  void broke(std::string_view why) { fail(broken_off(why)); }
 
  private:
   void find_items();
@@ -28,7 +29,7 @@ class PreparationRun : public std::enable_shared_from_this<PreparationRun> {
   void items_in_value(const flow::Json& value, std::string_view where);
   void begin_with(std::vector<std::string> items);
   void check_precondition();
-  void run(const flow::Command& command, bool whole_output, std::function<void(Judged)> then);
+  void run(const flow::Command& command, bool whole_output, std::function<void(Judged)> then);  // we live until `then`
   void fail(Failure failure);
   void fail(std::string message);
   void finish(Prepared&& prepared);

@@ -211,20 +211,22 @@ FileContent without_files(const std::string& /*path*/, std::size_t /*bytes_max*/
 
 namespace {
 
-// Document, parameters and secrets, from its input. The error may hold secrets.
-std::expected<void, std::string> fill(Program& program, const ReadFile& read_secret) {
-  if (auto read = read_secrets(program, read_secret); !read) return read;
-  if (auto opened = unseal(program); !opened) return opened;
-  if (program.input.is_exec()) {
-    auto flow = exec_flow(program.input);
-    if (!flow) return std::unexpected{flow.error()};
-    program.flow = *std::move(flow);
-    return {};
-  }
+std::expected<flow::Flow, std::string> flow_of(const Program& program) {
+  if (program.input.is_exec()) return exec_flow(program.input);
   // A flow is called after its file, and what it is called is recorded.
   auto read = flow::read_flow(program.input.text, masked(program.secret_table, program.input.file));
   if (!read) return std::unexpected{render(read.error())};
-  program.flow = std::move(read->flow);
+  return std::move(read->flow);
+}
+
+// Document, parameters and secrets, from its input. The error may hold secrets.
+std::expected<void, std::string> fill(Program& program, std::optional<flow::Flow> known, const ReadFile& read_secret) {
+  if (auto read = read_secrets(program, read_secret); !read) return read;
+  if (auto opened = unseal(program); !opened) return opened;
+  auto flow = known ? std::expected<flow::Flow, std::string>{*std::move(known)} : flow_of(program);
+  if (!flow) return std::unexpected{std::move(flow).error()};
+  program.flow = *std::move(flow);
+  if (program.input.is_exec()) return {};
   if (auto loaded = load_own_secrets(program, read_secret); !loaded) return loaded;
   auto params = flow::bind_params(program.flow, program.input.params);
   if (!params) return std::unexpected{joined(params.error())};
@@ -232,15 +234,14 @@ std::expected<void, std::string> fill(Program& program, const ReadFile& read_sec
   return {};
 }
 
-}  // namespace
-
-std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, const ReadFile& read) {
+std::expected<std::shared_ptr<const Program>, std::string> loaded(RunInput input, std::optional<flow::Flow> known,
+                                                                  const ReadFile& read) {
   auto program = std::make_shared<Program>();
   program->input = std::move(input);
   program->params = boost::json::object{};
   program->secret_sources = program->input.secrets;
   program->secret_values = std::move(program->input.secret_values);
-  if (auto filled = fill(*program, read); !filled)
+  if (auto filled = fill(*program, std::move(known), read); !filled)
     return std::unexpected{masked(program->secret_table, std::move(filled).error())};
   program->env = our_environment();
   for (const auto& [name, value] : program->env.get_object())
@@ -248,6 +249,17 @@ std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput
   for (const flow::Step& step : program->flow.steps) program->steps[step.id] = &step;
   for (const flow::Step& step : program->flow.finally) program->steps[step.id] = &step;
   return program;
+}
+
+}  // namespace
+
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, const ReadFile& read) {
+  return loaded(std::move(input), std::nullopt, read);
+}
+
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, flow::Flow flow,
+                                                                        const ReadFile& read) {
+  return loaded(std::move(input), std::move(flow), read);
 }
 
 RunInput recorded_input(const Program& program) {

@@ -72,6 +72,9 @@ struct Program {
 // which may block; with without_files they are left out, which is enough for those who only look at the document.
 std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input,
                                                                         const ReadFile& read = read_regular_file);
+// The same for one who has read the document already: `flow` is what read_flow() made of input.text under the name input.file.
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, flow::Flow flow,
+                                                                        const ReadFile& read = read_regular_file);
 FileContent without_files(const std::string& path, std::size_t bytes_max);
 
 // What the run is submitted with: its input without secrets.

@@ -8,22 +8,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/descriptor.hpp"
+
 namespace reprise::exec {
 namespace {
-
-class File {
- public:
-  explicit File(int descriptor) : descriptor_{descriptor} {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int descriptor() const noexcept { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 std::string_view kind_in_words(mode_t mode) noexcept {
   if (S_ISDIR(mode)) return "a folder";
@@ -53,13 +41,13 @@ FileContent read_regular_file(const std::string& path, std::size_t bytes_max) {
   };
   if (::stat(path.c_str(), &status) != 0) return problem(path);
   if (!is_regular()) return other_kind();
-  const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
-  if (file.descriptor() < 0 || ::fstat(file.descriptor(), &status) != 0) return problem(path);
+  const base::Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) return problem(path);
   if (!is_regular()) return other_kind();
   std::string content;
   char buffer[65536];
   while (true) {
-    const ssize_t count = ::read(file.descriptor(), buffer, sizeof buffer);
+    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return problem(path);
     if (count == 0) return content;

@@ -4,6 +4,7 @@
 
 #include <boost/json/object.hpp>
 
+#include "base/encoding.hpp"
 #include "flow/json.hpp"
 
 namespace reprise::exec {
@@ -44,7 +45,7 @@ WebhookAnswer Webhooks::answer(const WebhookCall& call) {
   {
     const std::lock_guard lock{mutex_};
     const auto found = waiting_.find(call.id);
-    if (found == waiting_.end() || !same_token(found->second.token, call.token))
+    if (found == waiting_.end() || !base::same_secret(found->second.token, call.token))
       return {403, "nobody waits for this, or the token is not the right one"};
     if (!is_report(call.body))
       return {400, "expected {\"success\": true, \"output\": …} or {\"success\": false, \"error\": …}"};

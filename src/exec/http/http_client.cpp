@@ -11,6 +11,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/block_signals.hpp"
 #include "exec/http/curl_library.hpp"
 #include "exec/http/http_target.hpp"
 #include "exec/http/http_transfer.hpp"
@@ -33,13 +34,6 @@ CURLM* new_multi() {
   if (multi == nullptr) throw std::bad_alloc{};
   curl().multi_setopt(multi, CURLMOPT_MAXCONNECTS, idle_connections_max);
   return multi;
-}
-
-// OpenSSL writes to a closed connection without MSG_NOSIGNAL; and a program's signals are for its own threads to handle.
-void block_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
 }  // namespace
@@ -82,7 +76,7 @@ class HttpClient::State {
   }
 
   void run() {
-    block_signals();
+    base::block_signals();  // OpenSSL writes to a closed connection without MSG_NOSIGNAL
     while (!stopping_.load()) {
       follow_orders();
       int running = 0;

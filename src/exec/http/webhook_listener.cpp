@@ -17,6 +17,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/block_signals.hpp"
 #include "text/ascii.hpp"
 
 namespace reprise::exec {
@@ -199,13 +200,6 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t dropped_bytes_ = 0;
 };
 
-// The program's signals are for its own threads to handle.
-void block_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
-
 }  // namespace
 
 class WebhookListener::State {
@@ -216,7 +210,7 @@ class WebhookListener::State {
     url_ = "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()) + std::string{path_prefix};
     accept();
     thread_ = std::thread{[this] {
-      block_signals();
+      base::block_signals();
       context_.run();
     }};
   }

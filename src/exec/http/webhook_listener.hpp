@@ -47,8 +47,7 @@ class WebhookListener {
   std::unique_ptr<State> state_;
 };
 
-// 32 characters that nobody can guess, and a comparison that takes the same time wherever they differ.
+// 32 characters that nobody can guess. They are compared by base::same_secret().
 std::string new_token();
-bool same_token(std::string_view left, std::string_view right) noexcept;
 
 }  // namespace reprise::exec

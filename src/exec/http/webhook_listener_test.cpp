@@ -1,5 +1,6 @@
 // The webhook listener: what reaches the handler, what is refused before, and clients that mean no good.
 #include "exec/http/webhook_listener.hpp"
+#include "base/encoding.hpp"
 
 #include <cctype>
 #include <condition_variable>
@@ -113,7 +114,7 @@ TEST_F(ExecWebhook, TheTokenMayComeInEitherHeader) {
 // A wrong token, the same report twice and one that comes late are the handler's to judge: it must hear of each.
 TEST_F(ExecWebhook, WrongTokensDuplicatesAndLateOnesAreTheHandlersToJudge) {
   recorder.answer([](const std::vector<WebhookCall>& calls) {
-    if (!same_token(calls.back().token, "right")) return WebhookAnswer{403, "not that token"};
+    if (!base::same_secret(calls.back().token, "right")) return WebhookAnswer{403, "not that token"};
     if (calls.back().id == "gone") return WebhookAnswer{410, "too late"};
     return WebhookAnswer{200, calls.size() > 2 ? "known" : "new"};
   });
@@ -320,12 +321,12 @@ TEST(ExecWebhookToken, IsUrlSafeAndNeverTheSame) {
 }
 
 RC_GTEST_PROP(ExecWebhookToken, ComparesAsTextDoes, (const std::string& left, const std::string& right)) {
-  RC_ASSERT(same_token(left, right) == (left == right));
-  RC_ASSERT(same_token(left, std::string{left}));
+  RC_ASSERT(base::same_secret(left, right) == (left == right));
+  RC_ASSERT(base::same_secret(left, std::string{left}));
   for (std::size_t at = 0; at < left.size(); ++at) {
     std::string other = left;
     other[at] = static_cast<char>(other[at] ^ 1);
-    RC_ASSERT(!same_token(left, other));
+    RC_ASSERT(!base::same_secret(left, other));
   }
 }
 

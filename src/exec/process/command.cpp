@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/saturating_time.hpp"
 #include "exec/time_limit.hpp"
 
 namespace reprise::exec {
@@ -22,10 +23,6 @@ constexpr int looks_per_stall = 8;  // so that a stall is seen at most an eighth
 constexpr Duration look_every_min = std::chrono::milliseconds{1};
 constexpr Duration relay_every = std::chrono::milliseconds{20};
 constexpr Duration tell_every = std::chrono::milliseconds{100};
-
-TimePoint later(TimePoint time, Duration span) noexcept {
-  return span < TimePoint::max() - time ? time + span : TimePoint::max();
-}
 
 // O_NONBLOCK only for the opening: a FIFO without a writer must not hold up the other commands.
 std::expected<Descriptor, SpawnProblem> open_input(const std::string& path) {
@@ -85,7 +82,7 @@ std::optional<SpawnProblem> Command::start(Spawner& spawner, int null_input, Tim
   process_ = std::move(spawned->process);
   began_ = last_sign_ = last_look_ = now;
   last_told_ = now - tell_every;
-  if (spec_.timeout > Duration{0}) timeout_at_ = later(now, spec_.timeout);
+  if (spec_.timeout > Duration{0}) timeout_at_ = base::later(now, spec_.timeout);
   return std::nullopt;
 }
 
@@ -112,13 +109,13 @@ TimePoint Command::next_look() const noexcept {
   if (!has_exited_ && !was_asked_to_stop_) {
     next = timeout_at_;
     if (spec_.stall_timeout > Duration{0}) {
-      next = std::min(next, later(last_sign_, spec_.stall_timeout));
-      next = std::min(next, later(std::max(last_look_, last_sign_), look_every()));
+      next = std::min(next, base::later(last_sign_, spec_.stall_timeout));
+      next = std::min(next, base::later(std::max(last_look_, last_sign_), look_every()));
     }
   } else if (!has_exited_ && !was_killed_) {
     next = kill_at_;
   }
-  return err_.is_held_up() ? std::min(next, later(last_look_, relay_every)) : next;
+  return err_.is_held_up() ? std::min(next, base::later(last_look_, relay_every)) : next;
 }
 
 bool Command::look(TimePoint now) {
@@ -149,7 +146,7 @@ bool Command::look_for_stall(TimePoint now) {
     tell = note_sign_of_life(now);
   }
   if (err_.is_held_up()) last_sign_ = now;  // it waits for our own stderr and is not to blame
-  last_sign_ = fair_due(later(last_sign_, spec_.stall_timeout), spec_.stall_timeout, now) - spec_.stall_timeout;
+  last_sign_ = fair_due(base::later(last_sign_, spec_.stall_timeout), spec_.stall_timeout, now) - spec_.stall_timeout;
   if (now - last_sign_ >= spec_.stall_timeout) stop(StopCause::stall, now);
   return tell;
 }
@@ -175,7 +172,7 @@ void Command::stop(StopCause cause, TimePoint now) {
   if (std::exchange(was_asked_to_stop_, true)) return;
   if (cause == StopCause::timeout) end_.timed_out = true;
   if (cause == StopCause::stall) end_.stalled = true;
-  kill_at_ = later(now, spec_.grace);
+  kill_at_ = base::later(now, spec_.grace);
   signal_group(SIGTERM);
   signal_group(SIGCONT);  // one that was halted has to wake up to hear the other
 }

@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/block_signals.hpp"
 #include "base/descriptor.hpp"
 #include "exec/process/command.hpp"
 #include "exec/process/guardian.hpp"
@@ -50,18 +51,6 @@ std::uint64_t token_of(ProcessRunner::Ticket ticket, Source source) noexcept {
 }
 
 [[noreturn]] void fail(const char* what) { throw std::system_error{errno, std::generic_category(), what}; }
-
-// Signals are for the other threads of the program: a handler must not run in a child that is not itself yet. Those that the processor raises
-// stay as they are. SIGCHLD that nobody handles is dropped at once where it is not blocked; blocked, it would wake up another thread, and
-// whoever reads from a signalfd, for every command that ends.
-void block_signals() noexcept {
-  sigset_t blocked;
-  sigfillset(&blocked);
-  struct sigaction action = {};
-  if (::sigaction(SIGCHLD, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) sigdelset(&blocked, SIGCHLD);
-  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&blocked, number);
-  pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
-}
 
 // With SIGCHLD ignored, which is inherited from careless parents, the kernel throws away how children ended.
 void heed_children() noexcept {
@@ -243,7 +232,7 @@ bool ProcessRunner::State::listen(int descriptor, std::uint64_t token) noexcept 
 // ---- The thread ----------------------------------------
 
 void ProcessRunner::State::loop() {
-  block_signals();
+  base::block_signals();  // a handler must not run in a child that is not itself yet
   std::array<epoll_event, events_at_once> events;
   while (take_inbox()) {
     start_waiting();

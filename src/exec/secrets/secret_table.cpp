@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "base/encoding.hpp"
+#include "base/hex.hpp"
 #include "text/ascii.hpp"
 #include "text/utf8.hpp"
 
@@ -40,12 +42,6 @@ constexpr std::string_view replacement = "\xEF\xBF\xBD";
 constexpr auto replacement_byte = static_cast<unsigned char>(replacement.front());
 
 // ---- forms of one character ----------------------------------------
-
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char small = text::to_lower(c);
-  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
-}
 
 bool is_mark(char c) noexcept {
   return c > ' ' && c < 0x7F && !text::is_digit(c) && !(text::to_lower(c) >= 'a' && text::to_lower(c) <= 'z');
@@ -127,7 +123,7 @@ class Spelling {
         needs_more_ = true;
         return false;
       }
-      if (hex_digit(text_[place]) != static_cast<int>(number >> 4 * (digits - 1 - index) & 0xFU)) return false;
+      if (base::hex_value(text_[place]) != static_cast<int>(number >> 4 * (digits - 1 - index) & 0xFU)) return false;
     }
     return true;
   }
@@ -206,7 +202,8 @@ std::size_t bytes_before_ellipsis(std::string_view rest, bool& needs_more) {
   std::size_t at = 0;
   while (at < rest.size() && at < backslashes_max && (rest[at] == '\\' || rest[at] == '%')) ++at;
   if (at > 0 && at < rest.size() && rest[at] == 'u') ++at;
-  for (std::size_t digits = 0; at > 0 && digits < 3 && at < rest.size() && hex_digit(rest[at]) >= 0; ++digits) ++at;
+  for (std::size_t digits = 0; at > 0 && digits < 3 && at < rest.size() && base::hex_value(rest[at]) >= 0; ++digits)
+    ++at;
   const std::string_view there = rest.substr(at, ellipsis.size());
   if (there == ellipsis) return at;
   if (ellipsis.starts_with(there)) needs_more = true;
@@ -254,30 +251,17 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-// Without the = at the end.
-std::string base64(std::string_view bytes, std::string_view last_two) {
-  std::string alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-  alphabet += last_two;
-  std::string out;
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  for (const char c : bytes) {
-    bits = bits << 8U | static_cast<unsigned char>(c);
-    for (count += 8; count >= 6; count -= 6) out += alphabet[bits >> (count - 6) & 0x3FU];
-  }
-  if (count > 0) out += alphabet[bits << (6 - count) & 0x3FU];
-  return out;
-}
-
 // What base64 makes of the secret, wherever it begins in a group of three bytes: without the characters that it shares with what stands before
 // it, and with and without the one that it may share with what follows.
 std::vector<std::string> base64_patterns(std::string_view secret) {
   std::vector<std::string> patterns;
-  for (const std::string_view last_two : {"+/", "-_"}) {
+  for (const bool is_for_urls : {false, true}) {
     for (std::size_t before = 0; before < 3; ++before) {
       const std::size_t first = (8 * before + 5) / 6;
       const std::size_t whole = 8 * (before + secret.size()) / 6;
-      const std::string all = base64(std::string(before, '\0').append(secret), last_two);
+      const std::string bytes = std::string(before, '\0').append(secret);
+      std::string all = is_for_urls ? base::base64_for_urls(bytes) : base::base64(bytes);
+      all.resize(std::min(all.find('='), all.size()));
       if (whole < first + base64_bytes_min) continue;
       patterns.push_back(all.substr(first, whole - first));
       if (all.size() > whole) patterns.push_back(all.substr(first));
@@ -331,7 +315,7 @@ class Beginnings {
     int number = 0;
     for (std::size_t index = 0; index < digits; ++index) {
       if (place + index >= text_.size()) needs_more_ = true;
-      const int digit = needs_more_ ? -1 : hex_digit(text_[place + index]);
+      const int digit = needs_more_ ? -1 : base::hex_value(text_[place + index]);
       if (digit < 0) return -1;
       number = number * 16 + digit;
     }

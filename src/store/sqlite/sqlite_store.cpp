@@ -109,8 +109,24 @@ class SqliteStore final : public Store {
     return std::unexpected{unusable()};
   }
 
+  // Reads that are in progress. reopen() closes the door first and then waits for them: of the two, one always sees the other.
+  struct Reading {
+    std::atomic<std::uint32_t>& count;
+
+    explicit Reading(std::atomic<std::uint32_t>& reading) : count{reading} { ++count; }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+    ~Reading() {
+      if (--count == 0) count.notify_all();
+    }
+  };
+  void await_readers() {
+    for (std::uint32_t left = reading_; left > 0; left = reading_) reading_.wait(left);
+  }
+
   template <class Read>
   std::invoke_result_t<Read, Reader&> with_reader(const Read& read) {
+    const Reading reading{reading_};
     if (state_ != State::open) return std::unexpected{unusable()};
     if (!first_reader_.taken.test_and_set(std::memory_order_acquire)) {
       const FirstReader::GiveBack give_back{first_reader_};
@@ -152,6 +168,7 @@ class SqliteStore final : public Store {
   std::uint64_t known_commit_;  // the last one whose append() succeeded
   bool failed_ = false;         // an append did, and nobody knows how far it came
   std::atomic<State> state_ = State::open;
+  std::atomic<std::uint32_t> reading_ = 0;
   std::string log_path_ = settings_.path + "-wal";
   std::optional<FileId> log_;  // std::nullopt: on no disk
   std::optional<Writer> writer_;
@@ -177,6 +194,7 @@ Result<void> SqliteStore::append(const Commit& commit) {
 Result<void> SqliteStore::reopen() {
   if (state_ == State::gone || !is_in_its_place()) return give_up();
   state_ = State::closed;
+  await_readers();
   begin_to_write();
   log_.reset();  // it goes and comes with the writer
   readers_.close();

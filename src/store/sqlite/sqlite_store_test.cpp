@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -435,6 +437,38 @@ TEST_F(SqliteStore, a_store_that_is_taken_away_is_noticed_by_the_next_commit) {
     const bool is_replaced = std::filesystem::exists(path_) && std::filesystem::file_size(path_) < 4096;
     EXPECT_EQ(content(), is_replaced ? "another" : content());
   }
+}
+
+TEST_F(SqliteStore, reopen_waits_for_the_reads_in_progress_and_refuses_others) {
+  fill(10);
+  auto store = open();
+  Commit commit;
+  commit.id = value((*store)->last_commit()) + 1;
+  commit.frame = commit.put("frame");
+  ASSERT_TRUE((*store)->append(commit));
+  std::atomic<bool> has_read = false;
+  std::atomic<bool> has_reopened = false;
+  std::jthread reopening;
+  ASSERT_TRUE((*store)->read_journal([&](std::uint64_t, std::string_view) {
+    reopening = std::jthread{[&] {
+      EXPECT_TRUE((*store)->reopen());
+      EXPECT_TRUE(has_read) << "it did not wait";
+      has_reopened = true;
+    }};
+    ErrorCode refused{};
+    while (refused != ErrorCode::store_unavailable && !has_reopened) {
+      const auto read = (*store)->read_run(1);
+      if (!read) refused = read.error().code;
+    }
+    EXPECT_EQ(refused, ErrorCode::store_unavailable);
+    // Long enough for a reopening that does not wait to be through.
+    for (int looks = 0; looks < 200 && !has_reopened; ++looks) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    EXPECT_FALSE(has_reopened);
+    has_read = true;
+    return false;
+  }));
+  reopening.join();
+  EXPECT_TRUE((*store)->read_run(1));
 }
 
 TEST_F(SqliteStore, reopen_notices_that_the_file_is_another_one) {
