@@ -4,6 +4,7 @@
 
 #include <reprise/classify.hpp>
 
+#include "base/check.hpp"
 #include "core/core.hpp"
 
 namespace reprise::core {
@@ -263,17 +264,21 @@ void Core::take_place(Run& run, std::uint32_t step) {
 }
 
 void Core::leave_place(Run& run, std::uint32_t step) {
-  --queues_[run.plan->queues[step]].running;
+  Queue& queue = queues_[run.plan->queues[step]];
+  REPRISE_CHECK(queue.running > 0 && counters_.running > 0, run.number);
+  --queue.running;
   --counters_.running;
 }
 
 void Core::item_stopped_running(Run& run, std::uint32_t step, std::uint32_t index, Item& item) {
   const bool was_outside = item.status == ItemStatus::outside;
   if (item.status != ItemStatus::running && !was_outside) return;
+  REPRISE_CHECK(run.steps[step].running > 0, run.number);
   item.token = 0;
   --run.steps[step].running;
   if (was_outside) run.extra->outside.erase({step, index});
   if (!run.live) return;
+  REPRISE_CHECK(run.running > 0 && (!was_outside || run.outside > 0), run.number);
   --run.running;
   if (was_outside) {
     --run.outside;
@@ -372,6 +377,7 @@ void Core::apply_handed_back(Run& run, const Record& record) {
   run.extra->outside.erase({record.step, record.item});
   disarm(item.timer);
   if (!run.live) return;
+  REPRISE_CHECK(run.outside > 0, run.number);
   --run.outside;
   take_place(run, record.step);
 }
