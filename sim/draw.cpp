@@ -8,6 +8,8 @@
 namespace reprise::sim {
 namespace {
 
+constexpr std::size_t depth_max = 2;  // of runs that do the work of others
+
 Duration draw_duration(World& world, Time low, Time high) { return Duration{world.span(low, high)}; }
 
 FailureRules draw_rules(World& world) {
@@ -241,6 +243,7 @@ Behaviour draw_behaviour(World& world) {
           .answers_twice = world.chance(300) ? static_cast<std::uint32_t>(world.between(1, 300)) : 0,
           .obeys = static_cast<std::uint32_t>(world.between(0, 1000)),
           .reports = world.chance(200) ? 300U : 0U,
+          .hands_over = world.chance(600) ? static_cast<std::uint32_t>(world.between(50, 500)) : 0,
           .slowest = world.span(100'000, 5 * second),
           .failures = 1 + world.below(9)};
 }
@@ -258,6 +261,13 @@ Act act(World& world, const Behaviour& behaviour, const exec::Job& job, bool cal
     act.output = draw_output(world);
   }
   if (world.chance(behaviour.obeys)) act.obeys = world.span(1000, second);
+  const bool is_document = job.context != nullptr && job.context->run_input != nullptr;
+  const bool may_hand_over = is_document && job.context->stage == core::stage::main &&
+                             job.context->brought == nullptr && depth_of(*job.context->run_input) < depth_max;
+  if (may_hand_over && world.chance(calm ? 50 : behaviour.hands_over)) {
+    act.child = world.below(5);
+    act.returns = !behaviour.is_limited && world.chance(300);
+  }
   if (calm) return act;
   act.hangs = world.chance(behaviour.hangs) && (job.timeout.count() > 0 || job.deadline > 0);
   if (world.chance(behaviour.answers_twice)) act.again = world.span(1000, 10 * second);

@@ -28,8 +28,10 @@ struct Behaviour {
   std::uint32_t answers_twice = 0;
   std::uint32_t obeys = 0;
   std::uint32_t reports = 0;
+  std::uint32_t hands_over = 0;  // its attempts at steps of documents
   Time slowest = 0;
   std::size_t failures = 1;  // how many different ones it knows
+  bool is_limited = false;   // not all of its attempts may run at once
 };
 Behaviour draw_behaviour(World& world);
 // `calm`: it does its best.

@@ -41,6 +41,7 @@ void FaultyExecutor::begin(exec::Job&& job) {
   if (running.job.timeout.count() > 0) limit_at = now + std::min(running.job.timeout.count(), INT64_MAX - now);
   if (running.job.deadline > 0)
     limit_at = std::min(limit_at, now + std::max<Time>(0, running.job.deadline - wall_clock()));
+  running.limit_at = limit_at;
   for (std::uint32_t report = 1; report <= running.act.progress; ++report) {
     const event::AttemptId id = running.job.id;
     const std::uint32_t life = model_.life();
@@ -63,6 +64,11 @@ void FaultyExecutor::finish(std::uint64_t number) {
   if (found == jobs_.end()) return;
   Running& running = found->second;
   if (!running.cancelled && !running.answered) --running_[running.job.handler];
+  if (running.act.child && !running.cancelled && !running.answered) {
+    hand_over(running);
+    jobs_.erase(found);
+    return;
+  }
   say(running.job.id, running.act);
   if (running.act.again) {
     const std::uint32_t life = model_.life();
@@ -158,6 +164,27 @@ std::vector<event::AttemptId> FaultyExecutor::stop() {
   }
   power_off();
   return left;
+}
+
+void FaultyExecutor::hand_over(const Running& running) {
+  const exec::Job& job = running.job;
+  const std::size_t depth = depth_of(*job.context->run_input) + 1;
+  runtime::HandOver over{job.id, new_child(*running.act.child, "depth " + std::to_string(depth))};
+  over.child.key =
+      "child " + std::to_string(job.id.run) + "/" + std::to_string(job.id.step) + "/" + std::to_string(job.id.item);
+  over.returns = running.act.returns;
+  if (running.limit_at != INT64_MAX) {
+    over.time_left = Duration{std::max<Time>(1, running.limit_at - world_.now())};
+    over.overdue = std::make_unique<Failure>(out_of_time());
+    model_.sent(job.id, out_of_time());
+  }
+  model_.handed(job.id);
+  answer(std::move(over));
+}
+
+std::size_t depth_of(const event::Payload& input) {
+  constexpr std::string_view mark = "depth ";
+  return input.bytes.starts_with(mark) ? static_cast<std::size_t>(input.bytes[mark.size()] - '0') : 0;
 }
 
 void FaultyExecutor::say(const event::AttemptId& id, const Act& act) {

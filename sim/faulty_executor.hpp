@@ -28,10 +28,15 @@ struct Act {
   std::optional<Time> again = {};  // answers a second time, this long after the first
   std::optional<Time> obeys =
       {};  // a cancelled attempt fails as canceled after this time; otherwise it ends as if nothing were
-  std::uint32_t progress = 0;  // reports on the way
-  bool precondition = false;   // the failure came before the work
+  std::uint32_t progress = 0;             // reports on the way
+  bool precondition = false;              // the failure came before the work
+  std::optional<std::size_t> child = {};  // hands it over to a run of this document instead of answering ...
+  bool returns = false;                   // ... and wants to see what that brings
 };
 using Script = std::function<Act(const exec::Job& job)>;
+
+// How many runs are around the one whose input this is.
+std::size_t depth_of(const event::Payload& input);
 
 // What is found out before a step of a document begins.
 struct Finding {
@@ -51,6 +56,7 @@ class FaultyExecutor final : public exec::Executor {
   PrepareScript prepare_script;
   std::function<Time()> wall_clock;              // the machine's
   std::function<void(runtime::Input&&)> answer;  // goes to the machine's inbox
+  std::function<runtime::NewRun(std::size_t document, std::string input)> new_child;
   std::size_t threads = 4;
   std::vector<std::uint32_t> limits;  // of each handler; 0 = none
 
@@ -68,6 +74,7 @@ class FaultyExecutor final : public exec::Executor {
   struct Running {
     exec::Job job;
     Act act;
+    Time limit_at = INT64_MAX;
     bool cancelled = false;
     bool answered = false;
   };
@@ -78,6 +85,7 @@ class FaultyExecutor final : public exec::Executor {
   void finish_at(std::uint64_t number, Time when);
   void cut(std::uint64_t number);
   void say(const event::AttemptId& id, const Act& act);
+  void hand_over(const Running& running);
   void say_failed(const event::AttemptId& id, Failure failure, bool precondition);
   void say_prepared(const event::AttemptId& id, const Finding& finding);
 

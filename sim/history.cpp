@@ -92,7 +92,10 @@ void History::draw_troubles() {
   machine_.watched = world_.chance(300);
   if (world_.chance(300)) machine_.handlers_come = world_.span(millisecond, 5 * second);
   executor_.threads = 1 + world_.below(16);
-  for (std::size_t index = 0; index < program_.handlers.size(); ++index) behaviours_.push_back(draw_behaviour(world_));
+  for (const Program::NamedHandler& handler : program_.handlers) {
+    behaviours_.push_back(draw_behaviour(world_));
+    behaviours_.back().is_limited = handler.options.concurrency > 0;
+  }
   executor_.script = [this](const exec::Job& job) { return act(world_, behaviours_[job.handler], job, calm_); };
   executor_.prepare_script = [this](const exec::Preparation&) {
     return find_out(world_, behaviours_[world_.below(behaviours_.size())], calm_);

@@ -26,6 +26,14 @@ Machine::Machine(World& world, Model& model, FaultyStore& store, FaultyExecutor&
     : world_{world}, model_{model}, store_{store}, executor_{executor}, program_{program}, settings_{settings} {
   executor_.answer = [this](runtime::Input&& input) { push(std::move(input)); };
   executor_.wall_clock = [this] { return wall(); };
+  executor_.new_child = [this](std::size_t document, std::string input) {
+    const auto planned = book_->book_document(program_.documents[document % program_.documents.size()]);
+    if (!planned) throw Violation{"a good document has no plan", 0};
+    runtime::NewRun run;
+    run.plan = planned->plan;
+    run.input = event::Payload::of(std::move(input));
+    return run;
+  };
   executor_.limits.clear();
   for (const auto& handler : program_.handlers) executor_.limits.push_back(handler.options.concurrency);
 }

@@ -6,6 +6,7 @@
 #include <reprise/classify.hpp>
 
 #include "event/codec.hpp"
+#include "runtime/ids.hpp"
 
 namespace reprise::sim {
 
@@ -75,7 +76,46 @@ void Model::durable(const store::Commit& commit) {
     if (story == nullptr || story->key != commit.at(key.key))
       throw Violation{"a key was recorded for the wrong run", key.run};
   }
+  check_children();
+  check_claims();
   for (const std::uint64_t run : commit.removals) remove(run);
+}
+
+// A child's end and what its parent makes of it are in one commit, and so is the cancel of both.
+void Model::check_children() {
+  for (const std::uint64_t number : std::exchange(ended_now_, {})) {
+    const RunStory& child = stories_.at(number);
+    const core::Run& run = *shadow_.find(number);
+    if (!child.ended || run.facts == nullptr || !run.facts->parent) continue;
+    const core::Parent& place = *run.facts->parent;
+    const RunStory* const parent = find(runtime::number_in(place.run));
+    if (parent == nullptr) fail(child, "works for a run that does not exist");
+    const auto& items = parent->steps.at(place.step).items;
+    if (place.item < items.size() && items[place.item].outside && items[place.item].child == number)
+      fail(*parent, "run " + std::to_string(number) + ", which it waits for, has ended, and nobody has told it");
+  }
+  for (const std::uint64_t number : std::exchange(canceled_now_, {})) {
+    for (const StepStory& step : stories_.at(number).steps) {
+      for (const ItemStory& item : step.items) {
+        const RunStory* const child = item.outside ? find(item.child) : nullptr;
+        if (child != nullptr && !child->ended && !child->cancel_requested)
+          fail(*child, "the run it works for was cancelled, and it was not");
+      }
+    }
+  }
+}
+
+void Model::check_claims() {
+  for (const Claim& claim : std::exchange(claims_, {})) {
+    const RunStory& parent = stories_.at(claim.parent);
+    const core::Run* const child = shadow_.find(claim.child);
+    if (child == nullptr || child->status != claim.status)
+      fail(parent, "an attempt ended as run " + std::to_string(claim.child) + " did not");
+    if (claim.status != RunStatus::succeeded) continue;
+    const event::Payload* const output = core::output_of(*child);
+    if ((output != nullptr ? *output : event::Payload{}) != claim.output)
+      fail(parent, "an attempt has another result than run " + std::to_string(claim.child));
+  }
 }
 
 void Model::take(std::uint64_t run, std::uint64_t first_sequence, std::string_view chunk) {
@@ -129,7 +169,8 @@ void Model::read(RunStory& story, const Record& record) {
   story.sequence = record.sequence;
   story.last_time = record.time;
   const bool by_deadline = record.type == EventType::cancel_requested && record.reason == StopReason::deadline;
-  if (!by_deadline) ++story.counts[static_cast<std::size_t>(record.type)];
+  const bool by_step = record.type == EventType::cancel_requested && record.text.starts_with("step \"");
+  if (!by_deadline && !by_step) ++story.counts[static_cast<std::size_t>(record.type)];
   switch (record.type) {
     case EventType::submitted:
       return submitted(story, record);
@@ -154,6 +195,7 @@ void Model::read(RunStory& story, const Record& record) {
       if (by_deadline && active_time(story, record.time) < story.plan->deadline)
         fail(story, "cancelled before its deadline");
       story.cancel_requested = true;
+      canceled_now_.push_back(story.number);
       story.paused_at = 0;  // the wait it had left is over
       return;
     case EventType::paused:
@@ -182,6 +224,13 @@ void Model::read(RunStory& story, const Record& record) {
       return fallback(story, record);
     case EventType::finishing:
       return finishing(story, record);
+    case EventType::handed_over:
+      return handed_over(story, record);
+    case EventType::handed_back:
+      return handed_back(story, record);
+    case EventType::extended:
+      if (!item_of(story, record).outside) fail(story, words(record) + " of an item that is not outside");
+      return;
     case EventType::progress:
       if (item_of(story, record).status != Status::running)
         fail(story, words(record) + " of an item that is not running");
@@ -309,6 +358,23 @@ void Model::started(RunStory& story, const Record& record) {
   }
 }
 
+void Model::handed_over(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  if (item.status != Status::running || record.attempt != item.attempt)
+    fail(story, words(record) + " of an attempt that is not running");
+  if (!item.outside && !sent_[story.number][item.token].handed)
+    fail(story, words(record) + " and the executor has not done so");
+  item.outside = true;
+  item.child = runtime::number_in(record.other);
+}
+
+void Model::handed_back(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  if (item.status != Status::running || !item.outside) fail(story, words(record) + " of an item that is not outside");
+  item.outside = false;
+  item.life = life_;
+}
+
 void Model::completed(RunStory& story, const Record& record) {
   ItemStory& item = item_of(story, record);
   StepStory& step = story.steps[record.step];
@@ -318,7 +384,10 @@ void Model::completed(RunStory& story, const Record& record) {
     if (record.attempt != item.attempt)
       fail(story, words(record) + ": the running attempt is " + std::to_string(item.attempt));
     const auto& sent = sent_[story.number][item.token].outputs;
-    if (std::ranges::none_of(sent, [&](const event::Payload& output) { return output.view() == record.payload; })) {
+    if (item.outside) {
+      claims_.push_back({story.number, item.child, RunStatus::succeeded, event::Payload::of(record.payload)});
+    } else if (std::ranges::none_of(sent,
+                                    [&](const event::Payload& output) { return output.view() == record.payload; })) {
       fail(story, words(record) + " with a result that this attempt did not give");
     }
     --step.running;
@@ -339,6 +408,7 @@ void Model::completed(RunStory& story, const Record& record) {
     story.signals.erase(signal);
   }
   item.status = Status::succeeded;
+  item.outside = false;
   step.last_end = record.time;
   std::erase_if(story.breakers, [&](const auto& entry) { return entry.first.first == record.step; });
 }
@@ -375,9 +445,16 @@ void Model::failed(RunStory& story, const Record& record) {
     --story.running;
     const auto& sent = sent_[story.number][item.token].failures;
     if (record.lost) {
-      if (item.life == life_)
+      if (item.life == life_ || item.outside)
         fail(story, words(record) + ": called lost, but the engine that started it is still there");
       ++story.lost;
+    } else if (item.outside && record.failure->message.starts_with("the flow failed: ")) {
+      claims_.push_back({story.number, item.child, RunStatus::failed, {}});
+    } else if (sent_[story.number][item.token].handed && record.failure->type == "ValueError") {
+      // The child was refused: there are too many runs, or nothing of it can be tried again.
+    } else if (sent_[story.number][item.token].handed && record.failure->type == "CanceledError") {
+      if (item.outside && !story.cancel_requested)
+        claims_.push_back({story.number, item.child, RunStatus::canceled, {}});
     } else if (std::ranges::find(sent, *record.failure) == sent.end()) {
       fail(story, words(record) + " with a failure that this attempt did not give");
     }
@@ -393,6 +470,7 @@ void Model::failed(RunStory& story, const Record& record) {
   item.paused_then = story.paused_until(record.time);
   item.delay = 0;
   item.lost = record.lost;
+  item.outside = false;
   item.floor = record.failure->retry_after.value_or(Duration{0}).count();
   item.status = record.will_retry                       ? Status::failing
                 : record.reason == StopReason::canceled ? Status::canceled
@@ -428,6 +506,7 @@ void Model::retrying(RunStory& story, const Record& record) {
 
 void Model::interrupted(RunStory& story, const Record& record) {
   ItemStory& item = item_of(story, record);
+  if (item.outside) fail(story, words(record) + " of an attempt that is not here");
   if (item.status == Status::running) {
     --story.steps[record.step].running;
     --story.running;
@@ -514,6 +593,7 @@ void Model::ended(RunStory& story, const Record& record) {
     }
   }
   story.ended = true;
+  ended_now_.push_back(story.number);
   story.status = record.status;
   story.endings.push_back({record.status, record.time});
   --open_;
@@ -562,6 +642,7 @@ bool Model::is_list(const event::AttemptId& step) const { return find(step.run)-
 void Model::sent(const event::AttemptId& id, const event::PayloadView& output) {
   sent_[id.run][id.token].outputs.push_back(event::Payload::of(output));
 }
+void Model::handed(const event::AttemptId& id) { sent_[id.run][id.token].handed = true; }
 void Model::sent(const event::AttemptId& id, const Failure& failure) {
   sent_[id.run][id.token].failures.push_back(failure);
 }
@@ -618,7 +699,7 @@ void Model::check_books(runtime::Loop& loop) const {
   std::uint64_t running = 0;
   loop.core().for_each_run([&](const core::Run& run) {
     bytes += run.accounted;
-    running += run.running;
+    running += run.running - run.outside;
     if (run.has_ended()) fail(*find(run.number), "has ended, is durable, and still takes memory");
   });
   if (bytes != stats.resident_bytes) {
@@ -633,9 +714,35 @@ void Model::check_books(runtime::Loop& loop) const {
   }
 }
 
+// Whatever runs is outside, without a limit of time, and its child waits for ever.
+bool Model::waits_for_children_only(const RunStory& story) const {
+  for (std::uint32_t step = 0; step < story.steps.size(); ++step) {
+    for (std::uint32_t index = 0; index < story.steps[step].items.size(); ++index) {
+      const ItemStory& item = story.steps[step].items[index];
+      if (item.status != Status::running) continue;
+      const RunStory* const child = item.outside ? find(item.child) : nullptr;
+      if (child == nullptr || child->ended || !waits_for_ever(*child)) return false;
+      if (shadow_.find(story.number)->steps[step].touched(index)->due != 0) return false;
+    }
+  }
+  return true;
+}
+
+// Are there attempts of this step, and is there no room for more?
+bool Model::is_held_up(const RunStory& story, std::uint32_t step) const {
+  const core::Run& run = *shadow_.find(story.number);
+  const core::StepState& state = run.steps[step];
+  const std::uint32_t limit = run.plan->plan->max_parallel;
+  const bool is_full = (run.step_plan(step).max_parallel > 0 && state.running >= run.step_plan(step).max_parallel) ||
+                       (limit > 0 && story.running >= limit);
+  const auto waits = [](const ItemStory& item) { return item.status == Status::waiting; };
+  const bool has_more = state.next < state.items || std::ranges::any_of(story.steps[step].items, waits);
+  return has_more ? is_full || core::is_doomed(run, step) : state.running > 0;
+}
+
 bool Model::waits_for_ever(const RunStory& story) const {
   const core::Run* const run = shadow_.find(story.number);
-  if (run == nullptr || story.running > 0) return false;
+  if (run == nullptr || !waits_for_children_only(story)) return false;
   if (story.paused_at != 0) return true;
   if (story.plan->deadline > 0) return false;
   bool waits = false;
@@ -644,6 +751,11 @@ bool Model::waits_for_ever(const RunStory& story) const {
     if (status == core::StepStatus::preparing) return false;
     if (status != core::StepStatus::active) continue;
     const core::StepPlan& plan = story.plan->steps[step];
+    if (plan.verb == core::Verb::call) {
+      if (!is_held_up(story, step)) return false;
+      waits = true;
+      continue;
+    }
     if (plan.verb != core::Verb::signal || plan.wait > 0) return false;
     if (std::ranges::find(story.signals, plan.signal) != story.signals.end()) return false;
     waits = true;

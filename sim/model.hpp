@@ -37,6 +37,8 @@ struct ItemStory {
   std::uint32_t life = 0;         // of the engine that started it
   std::uint8_t stage = 0;         // core::stage
   bool lost = false;              // its last attempt was
+  bool outside = false;           // running: its end comes from ...
+  std::uint64_t child = 0;        // ... this run
   bool dead_letter = false;
   Time since = 0;        // waiting: from then on ...
   Time paused_then = 0;  // ... of the time the run had been paused by then
@@ -104,6 +106,7 @@ class Model {
   bool is_list(const event::AttemptId& step) const;  // has it an item for each element?
   void sent(const event::AttemptId& id, const event::PayloadView& output);
   void sent(const event::AttemptId& id, const Failure& failure);
+  void handed(const event::AttemptId& id);  // to a run of its own
 
   // ---- the machine tells ----
   void new_life() { ++life_; }
@@ -152,6 +155,12 @@ class Model {
   void revisited(RunStory& story, const event::Record& record);
   void reopened(RunStory& story, const event::Record& record);
   void ended(RunStory& story, const event::Record& record);
+  void handed_over(RunStory& story, const event::Record& record);
+  void handed_back(RunStory& story, const event::Record& record);
+  bool waits_for_children_only(const RunStory& story) const;
+  bool is_held_up(const RunStory& story, std::uint32_t step) const;
+  void check_children();
+  void check_claims();
   void check_time(const RunStory& story, const ItemStory& item, const event::Record& record) const;
   void count_failure(RunStory& story, const event::Record& record);
   void remove(std::uint64_t run);
@@ -165,9 +174,20 @@ class Model {
   struct Sent {
     std::vector<event::Payload> outputs;
     std::vector<Failure> failures;
+    bool handed = false;
   };
   std::unordered_map<std::uint64_t, std::unordered_map<std::uint32_t, Sent>> sent_;  // by run and token
   std::map<std::uint64_t, bool> removable_;
+  // Of the commit that is being read: runs that ended or were cancelled in it, and ends of attempts that are said to come from a child.
+  struct Claim {
+    std::uint64_t parent;
+    std::uint64_t child;
+    RunStatus status;
+    event::Payload output;
+  };
+  std::vector<std::uint64_t> ended_now_;
+  std::vector<std::uint64_t> canceled_now_;
+  std::vector<Claim> claims_;
   std::uint64_t open_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t last_commit_ = 0;

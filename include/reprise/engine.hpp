@@ -112,6 +112,7 @@ struct RunInfo {
   WallTime created{};
   std::optional<WallTime> ended = {};
   std::string key = {};
+  std::optional<RunId> parent = {};  // of a sub-flow: the run it works for; find() does not look so closely
 
   bool operator==(const RunInfo&) const = default;
 };

@@ -66,11 +66,14 @@ enum class EventType : std::uint8_t {
   paused = 17,
   resumed = 18,
   signaled = 19,
-  revisited = 20,  // on_failure sent the run back to an earlier step
-  reopened = 21,   // what had failed is tried again, because somebody asked
-  ended = 22,      // the run
-  dropped = 23,    // somebody let a dead letter go
-  finishing = 24,  // all steps are done, and those that run in any case begin
+  revisited = 20,    // on_failure sent the run back to an earlier step
+  reopened = 21,     // what had failed is tried again, because somebody asked
+  ended = 22,        // the run
+  dropped = 23,      // somebody let a dead letter go
+  finishing = 24,    // all steps are done, and those that run in any case begin
+  handed_over = 25,  // the attempt's end comes from elsewhere: a sub-flow, which is a run of its own
+  handed_back = 26,  // that run has ended, and the attempt checks what it brought
+  extended = 27,     // the engine did not run when the attempt's time was over: it gets more
 };
 std::string_view name_of(EventType type) noexcept;
 std::optional<EventType> event_type_named(std::string_view name) noexcept;
@@ -85,24 +88,25 @@ struct Event {
   std::uint32_t item = 0;     // 0-based
   std::uint64_t attempt = 0;  // 1-based; 0 when the event concerns none
 
-  bool is_retry = false;                  // started
-  bool will_retry = false;                // failed
-  bool lost = false;                      // failed: the engine died during the attempt
-  bool precondition = false;              // failed: before there was an attempt
-  std::optional<Failure> failure = {};    // failed; retrying and a retry's started: the failure before it
-  StopReason reason = StopReason::none;   // failed: why there is no further attempt
-  std::int32_t rule = -1;                 // failed, retrying: the entry of never_on or only_on that decided
-  std::uint64_t next_attempt = 0;         // retrying
-  Duration delay{0};                      // retrying, and started when it is a retry: the wait before it
-  DelayRange range{};                     // retrying: where the delay was drawn from
-  bool floored = false;                   // retrying: retry_after lifted the delay
-  WallTime due{};                         // retrying, submitted with a delay
-  std::uint64_t total_attempts = 0;       // completed, failed for good
-  Duration total_elapsed{0};              // completed, failed for good, ended
-  std::uint32_t items = 0;                // prepared
+  bool is_retry = false;                 // started
+  bool will_retry = false;               // failed
+  bool lost = false;                     // failed: the engine died during the attempt
+  bool precondition = false;             // failed: before there was an attempt
+  std::optional<Failure> failure = {};   // failed; retrying and a retry's started: the failure before it
+  StopReason reason = StopReason::none;  // failed: why there is no further attempt
+  std::int32_t rule = -1;                // failed, retrying: the entry of never_on or only_on that decided
+  std::uint64_t next_attempt = 0;        // retrying
+  Duration delay{0};                     // retrying, and started when it is a retry: the wait before it
+  DelayRange range{};                    // retrying: where the delay was drawn from
+  bool floored = false;                  // retrying: retry_after lifted the delay
+  WallTime due{};                    // retrying, submitted with a delay; handed_over, extended: its time is over then
+  std::uint64_t total_attempts = 0;  // completed, failed for good
+  Duration total_elapsed{0};         // completed, failed for good, ended
+  std::uint32_t items = 0;           // prepared
   RunStatus status = RunStatus::running;  // ended; finishing: what it would end with
   // progress: its words; signaled: the name; submitted: the key; cancel_requested: why; fallback: which (fallback, on_failure);
-  // reopened: the step it was limited to; completed: length and hash of the whole output, when `output` is not all of it
+  // reopened: the step it was limited to; completed: length and hash of the whole output, when `output` is not all of it;
+  // handed_over: the id of the other run
   std::string text = {};
   std::string output = {};  // completed: the result; submitted, signaled: the input. Large ones: see `output_size`
   std::uint64_t output_size =

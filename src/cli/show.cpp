@@ -121,6 +121,7 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   } else {
     field("since", text::rough_duration(took));
   }
+  if (info.parent) field("parent", to_string(*info.parent));
   if (!info.key.empty()) field("key", preview(info.key));
   if (!looked.view.input.empty() && !looked.view.plan->is_document && looked.view.given_items() == 0)
     field("input", preview(looked.view.input));
@@ -196,6 +197,7 @@ void print_document(const Looked& looked, const RunReport& report) {
     value.set("ended", observe::date_and_time(*info.ended));
     value.set("duration_ms", text::milliseconds(std::max(*info.ended - info.created, Duration{0})));
   }
+  if (info.parent) value.set("parent", to_string(*info.parent));
   if (!info.key.empty()) value.set("key", info.key);
   if (!looked.view.plan->is_document && looked.view.given_items() == 0) value.set("input", looked.view.input);
   if (info.status == RunStatus::succeeded) value.set("output", looked.view.outcome.output);

@@ -158,6 +158,12 @@ void Core::apply(Run& run, const Record& record) {
       return apply_retrying(run, record);
     case EventType::interrupted:
       return apply_interrupted(run, record);
+    case EventType::handed_over:
+      return apply_handed_over(run, record);
+    case EventType::handed_back:
+      return apply_handed_back(run, record);
+    case EventType::extended:
+      return apply_extended(run, record);
     case EventType::skipped:
       if (run.steps[record.step].status == StepStatus::preparing) end_preparing(run, run.steps[record.step]);
       return end_step(run, record.step, StepStatus::skipped);
@@ -179,6 +185,7 @@ void Core::apply(Run& run, const Record& record) {
       run.status = RunStatus::paused;
       run.paused_at = record.time;
       if (run.live) take_timers(run);
+      if (run.live) index_outside(run);  // what has begun goes on
       return;
     case EventType::resumed:
       return apply_resumed(run, record);
@@ -238,8 +245,8 @@ void Core::activate(Run& run, std::uint32_t step, Time time) {
 void Core::deactivate(Run& run, std::uint32_t step) {
   StepState& state = run.steps[step];
   if (is_final(state.status)) ++run.open_steps;
-  state.for_each_item([&](std::uint32_t, Item& item) {
-    if (item.status == ItemStatus::running) item_stopped_running(run, step, item);
+  state.for_each_item([&](std::uint32_t index, Item& item) {
+    item_stopped_running(run, step, index, item);
     disarm(item.timer);
   });
   disarm(state.timer);
@@ -252,14 +259,33 @@ void Core::deactivate(Run& run, std::uint32_t step) {
   if (was_given_items) set_items(state, items, true);
 }
 
-void Core::item_stopped_running(Run& run, std::uint32_t step, Item& item) {
-  if (item.status != ItemStatus::running) return;
+void Core::take_place(Run& run, std::uint32_t step) {
+  ++queues_[run.plan->queues[step]].running;
+  ++counters_.running;
+}
+
+void Core::leave_place(Run& run, std::uint32_t step) {
+  Queue& queue = queues_[run.plan->queues[step]];
+  REPRISE_CHECK(queue.running > 0 && counters_.running > 0, run.number);
+  --queue.running;
+  --counters_.running;
+}
+
+void Core::item_stopped_running(Run& run, std::uint32_t step, std::uint32_t index, Item& item) {
+  const bool was_outside = item.status == ItemStatus::outside;
+  if (item.status != ItemStatus::running && !was_outside) return;
+  REPRISE_CHECK(run.steps[step].running > 0, run.number);
   item.token = 0;
   --run.steps[step].running;
+  if (was_outside) run.extra->outside.erase({step, index});
   if (!run.live) return;
+  REPRISE_CHECK(run.running > 0 && (!was_outside || run.outside > 0), run.number);
   --run.running;
-  --queues_[run.plan->queues[step]].running;
-  --counters_.running;
+  if (was_outside) {
+    --run.outside;
+  } else {
+    leave_place(run, step);
+  }
 }
 
 void Core::end_step(Run& run, std::uint32_t step, StepStatus status) {
@@ -323,15 +349,54 @@ void Core::apply_started(Run& run, const Record& record) {
   ++state.running;
   if (!run.live) return;
   ++run.running;
-  ++queues_[run.plan->queues[record.step]].running;
-  ++counters_.running;
+  take_place(run, record.step);
+}
+
+void Core::apply_handed_over(Run& run, const Record& record) {
+  Item& item = run.steps[record.step].item(record.item);
+  if (item.status != ItemStatus::running && item.status != ItemStatus::outside) return;  // damaged: nothing of it fits
+  const bool leaves = item.status == ItemStatus::running;
+  item.status = ItemStatus::outside;
+  item.due = record.due;
+  Extra& extra = extra_of(run);
+  extra.outside.insert_or_assign({record.step, record.item},
+                                 Outside{.run = record.other, .returns = record.returns, .reopens = record.reopens});
+  if (record.failure != nullptr) extra.overdue.insert_or_assign(record.step, *record.failure);
+  if (!run.live) return;
+  if (leaves) {
+    ++run.outside;
+    leave_place(run, record.step);
+  }
+  disarm(item.timer);
+  index_outside(run, record.step, record.item, item);
+}
+
+void Core::apply_handed_back(Run& run, const Record& record) {
+  Item& item = run.steps[record.step].item(record.item);
+  if (item.status != ItemStatus::outside) return;
+  item.status = ItemStatus::running;  // `due` still says when its time is over
+  run.extra->outside.erase({record.step, record.item});
+  disarm(item.timer);
+  if (!run.live) return;
+  REPRISE_CHECK(run.outside > 0, run.number);
+  --run.outside;
+  take_place(run, record.step);
+}
+
+void Core::apply_extended(Run& run, const Record& record) {
+  Item& item = run.steps[record.step].item(record.item);
+  if (item.status != ItemStatus::outside) return;
+  item.due = record.due;
+  disarm(item.timer);
+  if (run.live) index_outside(run, record.step, record.item, item);
 }
 
 void Core::apply_completed(Run& run, const Record& record) {
   StepState& state = run.steps[record.step];
   state.next = std::max(state.next, record.item + 1);
   Item& item = state.item(record.item);
-  item_stopped_running(run, record.step, item);
+  item_stopped_running(run, record.step, record.item, item);
+  disarm(item.timer);
   item.status = ItemStatus::succeeded;
   item.trouble.reset();
   if (record.payload.size > 0) item.output = std::make_unique<Payload>(Payload::of(record.payload));
@@ -346,7 +411,7 @@ void Core::apply_failed(Run& run, const Record& record) {
   state.next = std::max(state.next, record.item + 1);
   if (state.status == StepStatus::preparing) end_preparing(run, state);  // its items could not even be counted
   Item& item = state.item(record.item);
-  item_stopped_running(run, record.step, item);
+  item_stopped_running(run, record.step, record.item, item);
   disarm(item.timer);
   if (item.trouble == nullptr) item.trouble = std::make_unique<Trouble>();
   if (record.failure != nullptr) {
@@ -385,8 +450,8 @@ void Core::apply_retrying(Run& run, const Record& record) {
 void Core::apply_interrupted(Run& run, const Record& record) {
   StepState& state = run.steps[record.step];
   Item& item = state.item(record.item);
-  if (item.status == ItemStatus::running) item.due = record.time;  // a wait goes on when the run is resumed
-  item_stopped_running(run, record.step, item);
+  if (item.token != 0) item.due = record.time;  // a wait goes on when the run is resumed
+  item_stopped_running(run, record.step, record.item, item);
   disarm(item.timer);
   if (run.cancel_requested) {
     item.status = ItemStatus::canceled;

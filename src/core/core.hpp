@@ -50,6 +50,21 @@ struct Start {
   AttemptId id;
   std::uint32_t attempt = 0;
   Run* run = nullptr;
+  std::shared_ptr<const Payload> brought = {};  // the attempt was outside and goes on with this; nullptr = it begins
+};
+
+// An attempt goes on elsewhere.
+struct HandOver {
+  RunId run = {};                    // the sub-flow that does its work
+  Time due = 0;                      // when its time is over; 0 = never
+  const Failure* overdue = nullptr;  // what it fails with then
+  bool returns = false;              // the attempt checks what that brings
+  bool reopens = false;              // see Outside
+};
+
+struct Recall {  // the end of an attempt that is outside is wanted no more: it is to be stopped there
+  AttemptId id;
+  RunId run;
 };
 
 struct
@@ -64,6 +79,9 @@ struct Effects {
   std::vector<Start> starts;
   std::vector<AttemptId> cancels;
   std::vector<Prepare> prepares;
+  // For the loop, which answers them before the next commit, so that nothing of it is lost:
+  std::vector<Recall> recalls;
+  std::vector<std::uint64_t> ended;  // runs that may do the work of another's attempt
 };
 
 struct Counters {
@@ -104,6 +122,13 @@ class Core {
   bool succeeded(const AttemptId& id, const event::PayloadView& output, Time now, std::string_view whole_output = {});
   bool failed(const AttemptId& id, const Failure& failure, bool precondition, Time now);
   bool interrupted(const AttemptId& id, Time now);  // the engine itself stopped it: neither a success nor a failure
+  // The attempt leaves the executor: its end comes from outside, as one of the three above, and is taken once, by its token. Told again,
+  // it waits for something else.
+  bool handed_over(const AttemptId& id, const HandOver& to, Time now);
+  // It comes back into the executor, with what the outside has brought.
+  bool handed_back(const AttemptId& id, std::shared_ptr<const Payload> brought, Time now);
+  bool extended(const AttemptId& id, Time due, Time now);  // it is outside, and its time is over later
+  Run* run_of(const AttemptId& id);                        // whose attempt may still report; nullptr: it is over
   void progressed(const AttemptId& id, std::string_view text, Time now);
   // A step may begin: with so many items of a list, or with its only one.
   void prepared(std::uint64_t run, std::uint32_t step, std::uint32_t items, const event::PayloadView& list, Time now);
@@ -133,7 +158,7 @@ class Core {
   bool restore(Run& run, std::string_view state);               // decode_state() with the plans and facts of this core
   // Applies events from the journal to a run that is not live. False: they do not fit.
   bool replay(Run& run, std::string_view chunk, std::uint64_t first_sequence);
-  // Takes its place in queues and wheel. Attempts that were running are lost, and decided like failures.
+  // Takes its place in queues and wheel. Attempts that were running are lost, and decided like failures; those outside are not.
   void adopt(Run& run, Time now);
   // When this run will have something to do, if it has nothing to do now; INT64_MAX = only when somebody signals or resumes it.
   // std::nullopt: it is busy, or too large to come and go.
@@ -179,6 +204,9 @@ class Core {
   void apply_retrying(Run& run, const event::Record& record);
   void apply_prepared(Run& run, const event::Record& record);
   void apply_interrupted(Run& run, const event::Record& record);
+  void apply_handed_over(Run& run, const event::Record& record);
+  void apply_handed_back(Run& run, const event::Record& record);
+  void apply_extended(Run& run, const event::Record& record);
   void apply_cancel(Run& run, const event::Record& record);
   void apply_resumed(Run& run, const event::Record& record);
   void end_pause(Run& run, Time now);
@@ -190,7 +218,9 @@ class Core {
   void activate(Run& run, std::uint32_t step, Time time);
   void deactivate(Run& run, std::uint32_t step);
   void release_dependants(Run& run, std::uint32_t step, Time time);
-  void item_stopped_running(Run& run, std::uint32_t step, Item& item);
+  void item_stopped_running(Run& run, std::uint32_t step, std::uint32_t index, Item& item);
+  void take_place(Run& run, std::uint32_t step);  // in the executor, as its queue counts
+  void leave_place(Run& run, std::uint32_t step);
   void check_step_end(Run& run, std::uint32_t step, Time time);
   void fail_step(Run& run, std::uint32_t step, Time time);
 
@@ -200,6 +230,8 @@ class Core {
   void index_step(Run& run, std::uint32_t step, Time now);
   void ask_for_items(Run& run, std::uint32_t step, Time now);
   void index_item(Run& run, std::uint32_t step, std::uint32_t index, Item& item, Time now);
+  void index_outside(Run& run);
+  void index_outside(Run& run, std::uint32_t step, std::uint32_t index, Item& item);
   void enqueue(Run& run, std::uint32_t step, std::uint32_t item);
   void enqueue_untouched(Run& run, std::uint32_t step);
   void refill(Run& run, std::uint32_t step);
@@ -221,6 +253,8 @@ class Core {
   void forget_handle(const TimerWheel::Timer& timer);
   void fire(const TimerWheel::Timer& timer, Time now);
   void fire_step(Run& run, std::uint32_t step, Time now);
+  void fire_outside(Run& run, std::uint32_t step, std::uint32_t index, Time now);
+  void call_off(Run& run, std::uint32_t step);
   void request_cancel(Run& run, std::string_view why, StopReason reason, Time now);
   void cancel_by_step(Run& run, std::uint32_t step, Time now);
   void cancel_preparation(Run& run, std::uint32_t step);
@@ -232,7 +266,7 @@ class Core {
   bool may_revisit(const Run& run, std::uint32_t target) const;
   void lose_running_attempts(Run& run, Time now);
   bool is_asked_for(Run& run, std::uint32_t step);
-  Item* running_item(const AttemptId& id, Run*& run);
+  Item* running_item(const AttemptId& id, Run*& run);  // or outside
 
   std::vector<std::unique_ptr<NumberedPlan>> plans_;  // by number; numbers are small
   std::vector<Queue> queues_;

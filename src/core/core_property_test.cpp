@@ -249,6 +249,7 @@ class World {
         EXPECT_EQ(in_run, 0U);
       }
       running += in_run;
+      if (run->extra != nullptr) running -= run->extra->outside.size();
     }
     EXPECT_LE(scarce, scarce_limit);
     EXPECT_EQ(driver.core.counters().running, running);
@@ -386,7 +387,7 @@ class World {
   void end_attempt() {
     if (running_.empty()) return;
     const AttemptId id = take_running();
-    switch (dice.below(8)) {
+    switch (dice.below(10)) {
       case 0:
         if (driver.core.interrupted(id, driver.now)) ++interruptions_[{id.run, id.step, id.item}];
         break;
@@ -400,9 +401,43 @@ class World {
       case 4:
         driver.core.succeeded(id, {"output", 6, false}, driver.now);
         break;
+      case 5:
+      case 6:
+        move_outside(id);
+        running_.push_back(id);
+        over_.pop_back();
+        break;
       default:
         driver.core.failed(id, any_failure(dice), dice.one_in(10), driver.now);
     }
+  }
+
+  // Or back.
+  void move_outside(const AttemptId& id) {
+    const core::Run* const run = driver.core.find(id.run);
+    if (run->step_plan(id.step).handler == "scarce") return;  // what comes back does not ask for room
+    if (is_outside(id) && dice.one_in(3)) {
+      EXPECT_TRUE(driver.core.handed_back(id, std::make_shared<const Payload>(), driver.now));
+      driver.core.effects().starts.pop_back();
+      return;
+    }
+    const Failure overdue = any_failure(dice);
+    const Time due = dice.one_in(2) ? driver.now + Duration{dice.any_of<Duration>({1ms, 5s, 1min})}.count() : 0;
+    driver.core.handed_over(id,
+                            {.run = {},
+                             .due = due,
+                             .overdue = due != 0 ? &overdue : nullptr,
+                             .returns = dice.one_in(2),
+                             .reopens = dice.one_in(4)},
+                            driver.now);
+    if (dice.one_in(4)) driver.core.extended(id, driver.now + Duration{1s}.count(), driver.now);
+  }
+
+  bool is_outside(const AttemptId& id) const {
+    const core::Run& run = *driver.core.find(id.run);
+    const Item* const item =
+        run.outside_of(id.step, id.item) != nullptr ? run.steps[id.step].touched(id.item) : nullptr;
+    return item != nullptr && item->token == id.token;
   }
 
   void late_result() {
@@ -446,7 +481,7 @@ class World {
     driver.core.adopt(last, driver.now);
     if (dice.one_in(2)) driver.core.restrict_documents(driver.next_run);
     driver.open("scarce", scarce_limit);
-    for (const AttemptId& id : std::exchange(running_, {})) over_.push_back(id);
+    for (const AttemptId& id : std::exchange(running_, {})) (is_outside(id) ? running_ : over_).push_back(id);
     prepares_.clear();
   }
 
@@ -485,7 +520,8 @@ class World {
     for (std::uint32_t index = 0; index < state.items; ++index) {
       const Item* const item = state.touched(index);
       if (item == nullptr) continue;
-      running += item->status == ItemStatus::running ? 1 : 0;
+      running += item->status == ItemStatus::running || item->status == ItemStatus::outside ? 1 : 0;
+      EXPECT_EQ(item->status == ItemStatus::outside, run.outside_of(step, index) != nullptr);
       succeeded += item->status == ItemStatus::succeeded ? 1 : 0;
       failed += item->status == ItemStatus::failed ? 1 : 0;
       canceled += item->status == ItemStatus::canceled ? 1 : 0;

@@ -6,6 +6,28 @@ namespace reprise::core {
 
 using event::FactTag;
 
+namespace {
+
+std::string encoded(const Parent& parent) {
+  std::string bytes;
+  for (const std::uint8_t byte : parent.run.bytes) event::put_byte(bytes, byte);
+  event::put_varint(bytes, parent.step);
+  event::put_varint(bytes, parent.item);
+  event::put_varint(bytes, parent.token);
+  return bytes;
+}
+
+Parent read_parent(event::ByteReader& in) {
+  Parent parent;
+  for (std::uint8_t& byte : parent.run.bytes) byte = in.byte();
+  parent.step = in.varint32();
+  parent.item = in.varint32();
+  parent.token = in.varint32();
+  return parent;
+}
+
+}  // namespace
+
 std::string encode_facts(const RunFacts& facts) {
   std::string out;
   if (facts.deadline > 0) {
@@ -14,6 +36,7 @@ std::string encode_facts(const RunFacts& facts) {
     event::put_fact(out, FactTag::deadline, deadline);
   }
   if (facts.policy != nullptr) event::put_fact(out, FactTag::policy, encode_policy(*facts.policy));
+  if (facts.parent) event::put_fact(out, FactTag::parent, encoded(*facts.parent));
   return out;
 }
 
@@ -32,6 +55,10 @@ std::unique_ptr<const RunFacts> FactsDecoder::read(std::string_view bytes) {
       case FactTag::policy:
         facts->policy = policy(fact.bytes);
         if (facts->policy == nullptr) return nullptr;
+        break;
+      case FactTag::parent:
+        facts->parent = read_parent(in);
+        if (!in.ok()) return nullptr;
         break;
       default:
         break;  // kept in `bytes`

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,9 +16,20 @@
 
 namespace reprise::core {
 
+// The attempt whose work a run does: a sub-flow's.
+struct Parent {
+  RunId run = {};
+  std::uint32_t step = 0;
+  std::uint32_t item = 0;
+  std::uint32_t token = 0;  // of the attempt that had it begun; a later one may have gone on with it
+
+  bool operator==(const Parent&) const = default;
+};
+
 struct RunFacts {
   std::int64_t deadline = 0;                  // from its creation; 0 = the plan's
   std::shared_ptr<const Policy> policy = {};  // of its only step; nullptr = the plan's
+  std::optional<Parent> parent = {};          // it works for another run
   std::string bytes = {};                     // as stored, with what a newer version has added
 };
 

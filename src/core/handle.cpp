@@ -5,6 +5,7 @@
 #include <reprise/classify.hpp>
 
 #include "base/check.hpp"
+#include "base/lateness.hpp"
 #include "core/core.hpp"
 #include "event/codec.hpp"
 
@@ -76,14 +77,15 @@ Run& Core::submit(Submission submission, Time now) {
   return run;
 }
 
-// The item whose running attempt has this token; nullptr: there is none (any more).
+// The item whose attempt has this token and has not ended; nullptr: there is none (any more).
 Item* Core::running_item(const AttemptId& id, Run*& run) {
   run = runs_.find(id.run);
   if (run != nullptr && run->live && run->steps != nullptr && id.step < run->step_count()) {
     StepState& state = run->steps[id.step];
     if (state.touched(id.item) != nullptr) {
       Item& item = state.item(id.item);
-      if (item.status == ItemStatus::running && item.token == id.token) return &item;
+      const bool is_open = item.status == ItemStatus::running || item.status == ItemStatus::outside;
+      if (is_open && item.token == id.token) return &item;
     }
   }
   ++counters_.late;
@@ -144,6 +146,52 @@ bool Core::interrupted(const AttemptId& id, Time now) {
   Record record{.type = EventType::interrupted, .step = id.step, .item = id.item, .attempt = item->attempt};
   emit(*run, record, now);
   settle(*run, now);
+  return true;
+}
+
+Run* Core::run_of(const AttemptId& id) {
+  Run* run = nullptr;
+  return running_item(id, run) != nullptr ? run : nullptr;
+}
+
+bool Core::handed_over(const AttemptId& id, const HandOver& to, Time now) {
+  Run* run = nullptr;
+  const Item* const item = running_item(id, run);
+  if (item == nullptr) return false;
+  Record record{.type = EventType::handed_over,
+                .step = id.step,
+                .item = id.item,
+                .attempt = item->attempt,
+                .returns = to.returns,
+                .reopens = to.reopens,
+                .failure = to.overdue,
+                .due = to.due,
+                .other = to.run};
+  // The same for all items of a step, mostly: it is recorded with the first.
+  if (to.overdue != nullptr && run->extra != nullptr) {
+    const auto known = run->extra->overdue.find(id.step);
+    if (known != run->extra->overdue.end() && known->second == *to.overdue) record.failure = nullptr;
+  }
+  emit(*run, record, now);
+  return true;
+}
+
+bool Core::handed_back(const AttemptId& id, std::shared_ptr<const Payload> brought, Time now) {
+  Run* run = nullptr;
+  const Item* const item = running_item(id, run);
+  if (item == nullptr || item->status != ItemStatus::outside) return false;
+  Record record{.type = EventType::handed_back, .step = id.step, .item = id.item, .attempt = item->attempt};
+  emit(*run, record, now);
+  effects_.starts.push_back({id, item->attempt, run, std::move(brought)});
+  return true;
+}
+
+bool Core::extended(const AttemptId& id, Time due, Time now) {
+  Run* run = nullptr;
+  const Item* const item = running_item(id, run);
+  if (item == nullptr || item->status != ItemStatus::outside) return false;
+  Record record{.type = EventType::extended, .step = id.step, .item = id.item, .attempt = item->attempt, .due = due};
+  emit(*run, record, now);
   return true;
 }
 
@@ -390,6 +438,30 @@ void Core::fire(const TimerWheel::Timer& timer, Time now) {
   if (state.touched(timer.item) == nullptr) return;
   Item& item = state.item(timer.item);
   if (item.status == ItemStatus::waiting) index_item(*run, timer.step, timer.item, item, now);
+  if (item.status == ItemStatus::outside) fire_outside(*run, timer.step, timer.item, now);
+}
+
+// The attempt's time is over, unless we did not run when it was: what works for it may not have run either, and gets as much time again
+// as we know to have missed, at most the whole limit (exec/time_limit.hpp has the same rule).
+void Core::fire_outside(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
+  const Item& item = *run.steps[step].touched(index);
+  if (run.cancel_requested || item.due == 0) return;
+  if (item.due > now) return index_outside(run, step, index, run.steps[step].item(index));  // the clock was set back
+  const AttemptId id{run.number, step, index, item.token};
+  const std::int64_t late = now - item.due;
+  const auto& limit = run.policy(step).attempt_timeout;
+  if (late > base::late_without_excuse.count()) {
+    extended(id, later(now, limit ? std::min(late, limit->count()) : late), now);
+    return;
+  }
+  const auto known = run.extra->overdue.find(step);
+  const Failure failure = known != run.extra->overdue.end() ? known->second
+                                                            : Failure{.type = "TimeoutError",
+                                                                      .message = "timed out",
+                                                                      .failure_class = FailureClass::transient,
+                                                                      .kind = FailureKind::timeout};
+  effects_.recalls.push_back({id, run.outside_of(step, index)->run});
+  failed(id, failure, false, now);
 }
 
 void Core::fire_step(Run& run, std::uint32_t step, Time now) {
@@ -434,10 +506,9 @@ void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Tim
   Record record{.type = EventType::cancel_requested, .reason = reason, .text = why};
   emit(run, record, now);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    cancel_preparation(run, step);
+    call_off(run, step);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> waiting;
     run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
-      if (item.status == ItemStatus::running) effects_.cancels.push_back({run.number, step, index, item.token});
       if (item.status == ItemStatus::waiting) waiting.emplace_back(index, item.attempt);
     });
     for (const auto& [index, attempt] : waiting) {
@@ -445,6 +516,16 @@ void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Tim
       emit(run, interrupted, now);
     }
   }
+}
+
+// Asks whatever works for this step to stop, wherever it is.
+void Core::call_off(Run& run, std::uint32_t step) {
+  cancel_preparation(run, step);
+  run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
+    const AttemptId id{run.number, step, index, item.token};
+    if (item.status == ItemStatus::running) effects_.cancels.push_back(id);
+    if (item.status == ItemStatus::outside) effects_.recalls.push_back({id, run.outside_of(step, index)->run});
+  });
 }
 
 // What is asked of the executor is answered no more; whoever still wants to know asks again.
@@ -597,6 +678,8 @@ void Core::settle(Run& run, Time now) {
     return;
   }
   emit(run, ended, now);
+  const bool may_have_parent = run.plan->plan->is_document || (run.facts != nullptr && run.facts->parent);
+  if (may_have_parent) effects_.ended.push_back(run.number);
 }
 
 void Core::settle_failed_step(Run& run, std::uint32_t step, Time now) {
@@ -615,12 +698,7 @@ void Core::settle_failed_step(Run& run, std::uint32_t step, Time now) {
   if (run.cancel_requested || !may_revisit(run, plan.revisit)) {
     return mark_dependants(run, step, EventType::unreachable, now);
   }
-  for (const std::uint32_t again : steps_from(*run.plan->plan, plan.revisit)) {
-    cancel_preparation(run, again);
-    run.steps[again].for_each_item([&](std::uint32_t index, Item& item) {
-      if (item.status == ItemStatus::running) effects_.cancels.push_back({run.number, again, index, item.token});
-    });
-  }
+  for (const std::uint32_t again : steps_from(*run.plan->plan, plan.revisit)) call_off(run, again);
   Record record{.type = EventType::revisited, .step = plan.revisit, .from_step = step};
   emit(run, record, now);
   refill(run, plan.revisit);
@@ -707,13 +785,20 @@ bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence
 void Core::adopt(Run& run, Time now) {
   run.live = true;
   run.running = 0;
+  run.outside = 0;
   if (run.has_ended()) return;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     run.running += run.steps[step].running;
     queues_[run.plan->queues[step]].running += run.steps[step].running;
     counters_.running += run.steps[step].running;
   }
-  if (run.running > 0) lose_running_attempts(run, now);
+  if (run.extra != nullptr) {
+    for (const auto& [place, outside] : run.extra->outside) {
+      ++run.outside;
+      leave_place(run, place.first);
+    }
+  }
+  if (run.running > run.outside) lose_running_attempts(run, now);
   index_run(run, now);
   // Its timer would come a turn too late: nothing starts after the deadline.
   if (!run.has_ended() && !run.cancel_requested && run.paused_at == 0 && deadline_of(run) <= now) {

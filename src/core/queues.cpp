@@ -65,6 +65,7 @@ void Core::index_run(Run& run, Time now) {
   if (deadline > 0 && run.deadline_timer == TimerWheel::none && run.paused_at == 0 && !run.cancel_requested) {
     run.deadline_timer = wheel_.arm(later(run.created + run.paused_total, deadline), {run.number, whole_run, 0});
   }
+  index_outside(run);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) index_step(run, step, now);
 }
 
@@ -115,6 +116,18 @@ void Core::index_item(Run& run, std::uint32_t step, std::uint32_t index, Item& i
   } else {
     item.timer = wheel_.arm(item.due, {run.number, step, index});
   }
+}
+
+// Their clocks go on while the run is paused: so does the work.
+void Core::index_outside(Run& run) {
+  if (run.extra == nullptr) return;
+  for (const auto& [place, outside] : run.extra->outside)
+    index_outside(run, place.first, place.second, run.steps[place.first].item(place.second));
+}
+
+void Core::index_outside(Run& run, std::uint32_t step, std::uint32_t index, Item& item) {
+  if (run.cancel_requested || item.due == 0 || item.timer != TimerWheel::none) return;
+  item.timer = wheel_.arm(item.due, {run.number, step, index});
 }
 
 void Core::enqueue(Run& run, std::uint32_t step, std::uint32_t item) {
@@ -259,11 +272,18 @@ void Core::forget(Run& run) {
 
 std::optional<Time> Core::idle_until(const Run& run) const {
   constexpr std::size_t items_max = 256;  // looking at more each time it is touched would cost more than it saves
-  if (run.running > 0 || run.preparing > 0 || run.has_ended()) return std::nullopt;
+  if (run.running > run.outside || run.preparing > 0 || run.has_ended()) return std::nullopt;
+  if (run.outside > items_max) return std::nullopt;
   Time earliest = INT64_MAX;
+  if (run.outside > 0) {
+    for (const auto& [place, outside] : run.extra->outside) {
+      const Time due = run.steps[place.first].touched(place.second)->due;
+      if (due != 0) earliest = std::min(earliest, due);
+    }
+  }
   if (run.paused_at != 0) return earliest;
   const std::int64_t deadline = run.deadline();
-  if (deadline > 0) earliest = later(run.created + run.paused_total, deadline);
+  if (deadline > 0) earliest = std::min(earliest, later(run.created + run.paused_total, deadline));
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     const StepState& state = run.steps[step];
     if (state.map != nullptr && state.map->items.size() > items_max) return std::nullopt;

@@ -21,6 +21,7 @@ namespace run_flag {
 constexpr unsigned cancel_requested = 1U << 0U;
 constexpr unsigned extra = 1U << 1U;
 constexpr unsigned facts = 1U << 2U;
+constexpr unsigned outside = 1U << 3U;
 }  // namespace run_flag
 namespace step_flag {
 constexpr unsigned map = 1U << 0U;
@@ -70,7 +71,7 @@ Item read_item(ByteReader& in, Time base) {
   Item item;
   const unsigned head = in.byte();
   const unsigned flags = head >> 4U;
-  if ((head & 15U) > static_cast<unsigned>(ItemStatus::canceled)) in.fail();
+  if ((head & 15U) > static_cast<unsigned>(ItemStatus::outside)) in.fail();
   item.status = static_cast<ItemStatus>(head & 15U);
   item.dead_letter = (flags & item_flag::dead_letter) != 0;
   if (item.status == ItemStatus::untouched || !in.ok()) return item;
@@ -112,7 +113,7 @@ void put_step(std::string& out, const StepState& state, Time base) {
 
 // Running, succeeded … are counted again instead of being stored: they cannot disagree with the items.
 void count_item(StepState& state, const Item& item) {
-  state.running += item.status == ItemStatus::running ? 1 : 0;
+  state.running += item.status == ItemStatus::running || item.status == ItemStatus::outside ? 1 : 0;
   state.succeeded += item.status == ItemStatus::succeeded ? 1 : 0;
   state.failed += item.status == ItemStatus::failed ? 1 : 0;
   state.canceled += item.status == ItemStatus::canceled ? 1 : 0;
@@ -176,6 +177,54 @@ std::unique_ptr<Extra> read_extra(ByteReader& in) {
   return extra;
 }
 
+namespace outside_flag {
+constexpr unsigned returns = 1U << 0U;
+constexpr unsigned reopens = 1U << 1U;
+}  // namespace outside_flag
+
+void put_outside(std::string& out, const Extra& extra) {
+  put_varint(out, extra.outside.size());
+  for (const auto& [place, outside] : extra.outside) {
+    put_varint(out, place.first);
+    put_varint(out, place.second);
+    put_byte(out, (outside.returns ? outside_flag::returns : 0U) | (outside.reopens ? outside_flag::reopens : 0U));
+    for (const std::uint8_t byte : outside.run.bytes) put_byte(out, byte);
+  }
+  put_varint(out, extra.overdue.size());
+  for (const auto& [step, failure] : extra.overdue) {
+    put_varint(out, step);
+    event::put_failure(out, failure);
+  }
+}
+
+void read_outside(ByteReader& in, Run& run) {
+  if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    const std::uint32_t step = in.varint32();
+    const std::uint32_t index = in.varint32();
+    const unsigned flags = in.byte();
+    Outside outside{.returns = (flags & outside_flag::returns) != 0, .reopens = (flags & outside_flag::reopens) != 0};
+    for (std::uint8_t& byte : outside.run.bytes) byte = in.byte();
+    const Item* const item = step < run.step_count() ? run.steps[step].touched(index) : nullptr;
+    if (item == nullptr || item->status != ItemStatus::outside) in.fail();
+    run.extra->outside.emplace(Extra::Place{step, index}, outside);
+  }
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    const std::uint32_t step = in.varint32();
+    run.extra->overdue.emplace(step, event::read_failure(in));
+  }
+}
+
+// Everything relies on it: each item that is outside has its place there.
+bool is_outside_complete(const Run& run) {
+  std::size_t items = 0;
+  for (std::size_t step = 0; step < run.step_count(); ++step) {
+    run.steps[step].for_each_item(
+        [&](std::uint32_t, const Item& item) { items += item.status == ItemStatus::outside ? 1 : 0; });
+  }
+  return items == (run.extra != nullptr ? run.extra->outside.size() : 0);
+}
+
 std::uint32_t count_open_steps(const Run& run) {
   std::uint32_t open = 0;
   for (std::size_t step = 0; step < run.step_count(); ++step) open += is_final(run.steps[step].status) ? 0 : 1;
@@ -221,9 +270,10 @@ void Run::reset() {
 
 void encode_state(const Run& run, std::string& out) {
   const bool has_extra = run.extra != nullptr && !(run.extra->breakers.empty() && run.extra->signals.empty());
+  const bool has_outside = run.extra != nullptr && !(run.extra->outside.empty() && run.extra->overdue.empty());
   put_byte(out, state_version);
   put_byte(out, (run.cancel_requested ? run_flag::cancel_requested : 0U) | (has_extra ? run_flag::extra : 0U) |
-                    (run.facts != nullptr ? run_flag::facts : 0U));
+                    (run.facts != nullptr ? run_flag::facts : 0U) | (has_outside ? run_flag::outside : 0U));
   put_varint(out, run.plan->number);
   put_signed(out, run.created);
   put_time(out, run.due, run.created);
@@ -240,6 +290,7 @@ void encode_state(const Run& run, std::string& out) {
   for (std::size_t step = 0; step < run.step_count(); ++step) put_step(out, run.steps[step], run.created);
   if (has_extra) put_extra(out, *run.extra);
   if (run.facts != nullptr) put_bytes(out, run.facts->bytes);
+  if (has_outside) put_outside(out, *run.extra);
 }
 
 bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder& facts, Run& run) {
@@ -265,8 +316,9 @@ bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder&
   for (std::size_t step = 0; step < run.step_count() && in.ok(); ++step) read_step(in, run.steps[step], run.created);
   if ((flags & run_flag::extra) != 0) run.extra = read_extra(in);
   if ((flags & run_flag::facts) != 0 && (run.facts = facts.read(in.bytes())) == nullptr) in.fail();
+  if ((flags & run_flag::outside) != 0 && in.ok()) read_outside(in, run);
   run.open_steps = count_open_steps(run);
-  return in.ok();
+  return in.ok() && is_outside_complete(run);
 }
 
 std::shared_ptr<const Plan> own_plan(const Run& run) {
@@ -303,9 +355,12 @@ const Payload* output_of(const Run& run) {
 }
 
 std::size_t bytes_of(const Run& run) noexcept {
+  constexpr std::size_t outside_bytes =
+      sizeof(std::pair<Extra::Place, Outside>) + 5 * sizeof(void*);  // a node of its map
   std::size_t bytes =
       sizeof(Run) + 2 * sizeof(void*) + run.events.capacity() + run.input.bytes.capacity() + run.key.capacity();
   if (run.facts != nullptr) bytes += sizeof(RunFacts) + run.facts->bytes.capacity();
+  if (run.extra != nullptr) bytes += run.extra->outside.size() * outside_bytes;
   if (run.steps == nullptr) return bytes;
   bytes += run.step_count() * sizeof(StepState);
   for (std::size_t step = 0; step < run.step_count(); ++step) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,7 +24,9 @@ using event::AttemptId;
 using event::Payload;
 using event::Time;
 
-enum class ItemStatus : std::uint8_t { untouched, waiting, running, succeeded, failed, canceled };
+// `outside`: the attempt goes on, and its end comes from elsewhere. It takes no place in the executor, and a restart does not lose it.
+// The numbers are stored.
+enum class ItemStatus : std::uint8_t { untouched, waiting, running, succeeded, failed, canceled, outside };
 enum class StepStatus : std::uint8_t { pending, preparing, active, succeeded, failed, skipped, unreachable };
 
 // A time from now on, or the end of time: spans may be as long as they like.
@@ -43,10 +46,10 @@ struct Trouble {
 };
 
 struct Item {
-  Time due = 0;  // waiting: until then
+  Time due = 0;  // waiting: until then. outside: when its time is over; 0 = never
   Time first_started = 0;
   std::uint32_t attempt = 0;                    // attempts started so far
-  std::uint32_t token = 0;                      // running: which attempt may report
+  std::uint32_t token = 0;                      // running, outside: which attempt may report
   TimerWheel::Handle timer = TimerWheel::none;  // volatile
   ItemStatus status = ItemStatus::untouched;
   bool queued = false;  // volatile: stands in a ready queue
@@ -69,7 +72,7 @@ struct StepState {
   std::uint32_t items = 1;
   std::uint32_t next = 0;  // items from here on are untouched
   std::uint32_t needs_left = 0;
-  std::uint32_t running = 0;
+  std::uint32_t running = 0;  // or outside
   std::uint32_t succeeded = 0;
   std::uint32_t failed = 0;
   std::uint32_t canceled = 0;
@@ -106,8 +109,18 @@ struct Signal {
   Payload payload;
 };
 
+// Where an item's attempt is while it is outside.
+struct Outside {
+  RunId run = {};        // the sub-flow that does its work
+  bool returns = false;  // the attempt checks what that brings
+  bool reopens = false;  // an earlier attempt is having it cancelled: it is to begin again when it has ended
+
+  bool operator==(const Outside&) const = default;
+};
+
 // What few runs have.
 struct Extra {
+  using Place = std::pair<std::uint32_t, std::uint32_t>;  // step, item
   struct Count {
     std::uint64_t fingerprint;
     std::uint32_t step;
@@ -115,6 +128,9 @@ struct Extra {
   };
   std::vector<Count> breakers;
   std::vector<Signal> signals;  // arrived and not yet consumed
+  std::map<Place, Outside> outside;
+  // By step: what an attempt fails with when its time is over while it is outside.
+  std::map<std::uint32_t, Failure> overdue;
 };
 
 struct NumberedPlan {
@@ -145,12 +161,13 @@ struct Run {
   std::unique_ptr<const RunFacts> facts;  // what it has for itself; nullptr = nothing
 
   // volatile
-  bool live = false;     // stands in queues and in the wheel
-  bool touched = false;  // has events that are in no commit yet
-  bool has_row = false;  // the store has an image
-  bool counted = false;  // among the open runs of the loop's books
-  std::uint32_t running = 0;
-  std::uint32_t queued = 0;  // entries in ready queues, held ones included
+  bool live = false;          // stands in queues and in the wheel
+  bool touched = false;       // has events that are in no commit yet
+  bool has_row = false;       // the store has an image
+  bool counted = false;       // among the open runs of the loop's books
+  std::uint32_t running = 0;  // or outside ...
+  std::uint32_t outside = 0;  // ... of those
+  std::uint32_t queued = 0;   // entries in ready queues, held ones included
   std::uint32_t preparing = 0;
   TimerWheel::Handle deadline_timer = TimerWheel::none;
   std::vector<std::uint32_t> finished;  // steps whose end settle() has not looked at
@@ -161,9 +178,10 @@ struct Run {
   std::size_t framed = 0;          // bytes of it that are in frames already
   std::uint32_t framed_sequence = 0;
   Time framed_time = 0;
-  std::size_t accounted = 0;        // bytes of memory, as last estimated
-  std::uint64_t oldest_commit = 0;  // whose frame holds the first of them; 0 = none does
-  std::uint64_t leaving_with = 0;   // the commit after which it leaves memory, unless it is touched again
+  std::size_t accounted = 0;          // bytes of memory, as last estimated ...
+  std::size_t accounted_waiting = 0;  // ... and as long as it waits for other runs
+  std::uint64_t oldest_commit = 0;    // whose frame holds the first of them; 0 = none does
+  std::uint64_t leaving_with = 0;     // the commit after which it leaves memory, unless it is touched again
 
   std::size_t step_count() const noexcept { return plan->plan->steps.size(); }
   const StepPlan& step_plan(std::uint32_t step) const { return plan->plan->steps[step]; }
@@ -175,6 +193,12 @@ struct Run {
     return facts != nullptr && facts->deadline > 0 ? facts->deadline : plan->plan->deadline;
   }
   bool has_ended() const noexcept { return !is_open(status); }
+  // nullptr: the item's attempt is not outside.
+  const Outside* outside_of(std::uint32_t step, std::uint32_t item) const {
+    if (extra == nullptr) return nullptr;
+    const auto found = extra->outside.find({step, item});
+    return found != extra->outside.end() ? &found->second : nullptr;
+  }
 
   void reset();  // as new, but keeps its memory
 };

@@ -29,6 +29,10 @@ constexpr unsigned text = 1U << 6U;     // submitted, completed
 constexpr unsigned facts = 1U << 7U;    // submitted
 constexpr unsigned part = 1U << 4U;     // reopened: not everything
 
+constexpr unsigned returns = 1U << 4U;  // handed_over; `due` is as above
+constexpr unsigned reopens = 1U << 6U;
+constexpr unsigned overdue = 1U << 7U;
+
 constexpr unsigned will_retry = 1U << 4U;  // failed
 constexpr unsigned lost = 1U << 5U;
 constexpr unsigned precondition = 1U << 6U;
@@ -125,8 +129,8 @@ class Draft {
   }
 
  private:
-  // The most is `failed` with every number at its largest: 27 bytes that all types share, 7 of its own, and 68 of its failure.
-  // `retrying` follows with 27 and 55.
+  // The most is `handed_over` with every number at its largest: 27 bytes that all types share, 26 of its own, and 78 of its failure.
+  // `failed` follows with 27, 7 and 78, and `retrying` with 27 and 55.
   static constexpr std::size_t number_bytes_max = 160;
   static constexpr std::size_t tails_max = 4;  // `submitted`: key, payload, length and facts
 
@@ -354,6 +358,32 @@ void read_retrying(ByteReader& in, unsigned flags, Record& record) noexcept {
   if ((flags & bit::rule) != 0) record.rule = rule_of(in.varint32());
 }
 
+// The other run's id is of a fixed length and counts as numbers, so that the failure is the last.
+unsigned put_handed_over(Draft& draft, const Record& record) noexcept {
+  unsigned flags = (record.returns ? bit::returns : 0U) | (record.reopens ? bit::reopens : 0U);
+  if (record.due != 0) {
+    flags |= bit::due;
+    draft.signed_varint(minus(record.due, record.time));
+  }
+  for (const std::uint8_t byte : record.other.bytes) draft.byte(byte);
+  if (record.failure == nullptr) return flags;
+  Draft inner;
+  draft_failure(inner, *record.failure);
+  draft.nested(inner);
+  return flags | bit::overdue;
+}
+
+void read_handed_over(ByteReader& in, unsigned flags, Record& record, Failure& failure) {
+  record.returns = (flags & bit::returns) != 0;
+  record.reopens = (flags & bit::reopens) != 0;
+  if ((flags & bit::due) != 0) record.due = plus(record.time, in.signed_varint());
+  const std::string_view id = in.take(record.other.bytes.size());
+  if (in.ok()) std::memcpy(record.other.bytes.data(), id.data(), id.size());
+  if ((flags & bit::overdue) == 0) return;
+  failure = read_failure(in);
+  record.failure = &failure;
+}
+
 unsigned put_fields(Draft& draft, const Record& record) noexcept {
   switch (record.type) {
     case EventType::submitted:
@@ -392,6 +422,11 @@ unsigned put_fields(Draft& draft, const Record& record) noexcept {
       return 0;
     case EventType::finishing:
       draft.byte(static_cast<unsigned>(record.status));
+      return 0;
+    case EventType::handed_over:
+      return put_handed_over(draft, record);
+    case EventType::extended:
+      draft.signed_varint(minus(record.due, record.time));
       return 0;
     case EventType::ended:
       draft.byte(static_cast<unsigned>(record.status));
@@ -439,6 +474,11 @@ void read_fields(ByteReader& in, unsigned flags, Record& record, Failure& failur
       return;
     case EventType::finishing:
       record.status = read_word<RunStatus>(in, last_status);
+      return;
+    case EventType::handed_over:
+      return read_handed_over(in, flags, record, failure);
+    case EventType::extended:
+      record.due = plus(record.time, in.signed_varint());
       return;
     case EventType::ended:
       record.status = read_word<RunStatus>(in, last_status);

@@ -15,7 +15,7 @@
 namespace reprise::event {
 namespace {
 
-constexpr unsigned last_type = static_cast<unsigned>(EventType::finishing);
+constexpr unsigned last_type = static_cast<unsigned>(EventType::extended);
 constexpr Time noon = 1'790'000'000'000'000'000;
 
 // A record with the memory its views look at.
@@ -114,6 +114,16 @@ Record kept(const Record& all) {
       record.status = all.status;
       record.reason = all.reason;
       break;
+    case EventType::handed_over:
+      record.returns = all.returns;
+      record.reopens = all.reopens;
+      record.due = all.due;
+      record.other = all.other;
+      record.failure = all.failure;
+      break;
+    case EventType::extended:
+      record.due = all.due;
+      break;
     default:
       break;
   }
@@ -126,7 +136,8 @@ bool same(const Record& left, const Record& right) {
                       record.attempt, record.will_retry, record.lost,      record.precondition, record.floored,
                       record.stage,   record.reason,     record.status,    record.rule,         record.failure_class,
                       record.delay,   record.nominal,    record.delay_min, record.delay_max,    record.due,
-                      record.plan,    record.priority,   record.items,     record.from_step,    record.fingerprint};
+                      record.plan,    record.priority,   record.items,     record.from_step,    record.fingerprint,
+                      record.returns, record.reopens,    record.other};
   };
   const bool failures = left.failure == nullptr || right.failure == nullptr ? left.failure == right.failure
                                                                             : *left.failure == *right.failure;
@@ -192,6 +203,8 @@ Sample any_sample() {
                    .lost = any_flag(),
                    .precondition = any_flag(),
                    .floored = any_flag(),
+                   .returns = any_flag(),
+                   .reopens = any_flag(),
                    .reason = any_word(StopReason::max_visits),
                    .status = any_word(RunStatus::canceled),
                    .rule = any_flag() ? any_number<std::int32_t>() : -1,
@@ -207,6 +220,7 @@ Sample any_sample() {
                    .stage = any_number<std::uint8_t>(),
                    .from_step = any_number<std::uint32_t>(),
                    .fingerprint = any_number<std::uint64_t>()};
+  for (std::uint8_t& byte : sample.fields.other.bytes) byte = any_number<std::uint8_t>();
   sample.text = any_bytes();
   sample.facts = any_bytes();
   sample.hashed = any_flag();
@@ -762,7 +776,10 @@ TEST(EventNames, every_type_has_its_own) {
                                                               {reopened, "reopened"},
                                                               {ended, "ended"},
                                                               {dropped, "dropped"},
-                                                              {finishing, "finishing"}};
+                                                              {finishing, "finishing"},
+                                                              {handed_over, "handed_over"},
+                                                              {handed_back, "handed_back"},
+                                                              {extended, "extended"}};
   static_assert(std::size(names) == last_type);
   for (const auto& [type, name] : names) {
     EXPECT_EQ(name_of(type), name);

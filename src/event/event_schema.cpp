@@ -57,6 +57,7 @@ constexpr const char* rest = R"json(]},
     "name": {"type": "string"},
     "by": {"enum": ["fallback", "on_failure"]},
     "only_step": {"type": "string"},
+    "to_run": {"description": "handed_over: the run that does the work of this attempt.", "type": "string"},
     "status": {"enum": ["running", "paused", "succeeded", "failed", "canceled"]}
   },
   "allOf": [

@@ -20,8 +20,8 @@ namespace reprise::event {
 enum class FactTag : std::uint32_t {
   deadline = 1,  // signed: nanoseconds from the run's creation; in place of the plan's
   policy = 2,    // of its only step, in place of the plan's; encode_policy() in core/plan.hpp
-  parent = 3,    // the rest is reserved for what comes next
-  origin = 4,
+  parent = 3,    // of a sub-flow: the id of the run whose work it does (16 bytes), step, item, token of the attempt
+  origin = 4,    // the rest is reserved for what comes next
   labels = 5,
   queue = 6,
   tenant = 7,

@@ -35,6 +35,9 @@ bool concerns_a_step(EventType type) noexcept {
     case EventType::progress:
     case EventType::revisited:
     case EventType::dropped:
+    case EventType::handed_over:
+    case EventType::handed_back:
+    case EventType::extended:
       return true;
     default:
       return false;  // of the run, or of a type from the future
@@ -119,6 +122,13 @@ Event History::add(const Record& record) {
       break;
     case EventType::finishing:
       event.status = record.status;
+      break;
+    case EventType::handed_over:
+      if (record.other != RunId{}) event.text = to_string(record.other);
+      event.due = wall_time(record.due);
+      break;
+    case EventType::extended:
+      event.due = wall_time(record.due);
       break;
     case EventType::ended:
       event.status = record.status;

@@ -284,7 +284,7 @@ TEST(EventHistory, events_of_the_run_have_no_step) {
                             type == EventType::cancel_requested || type == EventType::paused ||
                             type == EventType::resumed || type == EventType::signaled || type == EventType::reopened ||
                             type == EventType::ended || type == EventType::finishing;
-    const bool of_the_future = number > static_cast<unsigned>(EventType::finishing);
+    const bool of_the_future = number > static_cast<unsigned>(EventType::extended);
     EXPECT_EQ(history().add({.type = type, .attempt = 1}).step.empty(), of_the_run || of_the_future) << name_of(type);
   }
 }
@@ -297,6 +297,13 @@ TEST(EventHistory, other_fields_go_where_they_belong) {
   EXPECT_EQ(signal.text, "approved");
   EXPECT_EQ(signal.output, "by me");
   EXPECT_EQ(signal.output_size, 5U);
+  RunId other;
+  other.bytes[15] = 7;
+  const Event handed = told.add({.type = EventType::handed_over, .attempt = 1, .due = noon, .other = other});
+  EXPECT_EQ(handed.text, "00000000-0000-0000-0000-000000000007");
+  EXPECT_EQ(handed.due, at(0s));
+  EXPECT_EQ(told.add({.type = EventType::handed_over, .attempt = 1}).text, "") << "what works for it is no run";
+  EXPECT_EQ(told.add({.type = EventType::extended, .attempt = 1, .due = noon}).due, at(0s));
   const Event cancel =
       told.add({.type = EventType::cancel_requested, .reason = StopReason::deadline, .text = "too late"});
   EXPECT_EQ(cancel.text, "too late");

@@ -134,6 +134,12 @@ void set_fields(Value& object, const Event& event) {
       return;
     case EventType::finishing:
       return object.set("status", word(name_of(event.status)));
+    case EventType::handed_over:
+      if (!event.text.empty()) object.set("to_run", event.text);
+      if (event.due != WallTime{}) object.set("due_at", base::to_rfc3339(event.due));
+      return;
+    case EventType::extended:
+      return object.set("due_at", base::to_rfc3339(event.due));
     case EventType::ended:
       object.set("status", word(name_of(event.status)));
       object.set("total_elapsed_ms", milliseconds(event.total_elapsed));

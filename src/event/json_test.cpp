@@ -159,9 +159,15 @@ TEST(EventJson, of_a_step) {
   event = step_event(EventType::progress);
   event.text = "half way";
   EXPECT_EQ(to_json(event), step_line("progress", R"(,"text":"half way")"));
+  event = step_event(EventType::handed_over);
+  event.text = "019a86b2-7c3d-7e4f-8a5b-0c1d2e3f4a5c";
+  EXPECT_EQ(to_json(event), step_line("handed_over", R"(,"to_run":"019a86b2-7c3d-7e4f-8a5b-0c1d2e3f4a5c")"));
+  event = step_event(EventType::extended);
+  event.due = ten;
+  EXPECT_EQ(to_json(event), step_line("extended", R"(,"due_at":"2026-11-15T10:00:00Z")"));
   for (const EventType type :
        {EventType::interrupted, EventType::skipped, EventType::unreachable, EventType::fallback, EventType::rework,
-        EventType::dead_lettered, EventType::circuit_opened, EventType::revisited}) {
+        EventType::dead_lettered, EventType::circuit_opened, EventType::revisited, EventType::handed_back}) {
     EXPECT_EQ(to_json(step_event(type)), step_line(name_of(type)));
   }
 }

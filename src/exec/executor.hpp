@@ -1,6 +1,7 @@
 // The door to work: attempts go in as jobs, and come back as outcomes.
 //
-// An executor answers every job exactly once, whatever the work does: it throws, hangs past its time, ignores a cancel.
+// An executor answers every job exactly once, whatever the work does: it throws, hangs past its time, ignores a cancel. An attempt that it
+// hands over (documents: a sub-flow) is answered by that, and comes back as another job if there is something to do at its end.
 // It enforces the attempt's time itself, because only it knows when the attempt really began. Outcomes are told to a Sink.
 // Thread safety: start(), cancel() and capacity() from the loop's thread; the Sink is called from any thread.
 #pragma once
@@ -48,7 +49,8 @@ struct JobContext {
   std::shared_ptr<const StepOutputs> outputs = {};  // of the steps this one reads; nullptr = they have none
   std::shared_ptr<const Payload> run_input = {};    // of a document's run; nullptr = `input` says it all
   std::string_view run_status = {};                 // for steps that run finally: what the run would end with
-  std::uint8_t stage = 0;  // core::stage: the main way, its fallback, or its handler of failures
+  std::uint8_t stage = 0;                       // core::stage: the main way, its fallback, or its handler of failures
+  std::shared_ptr<const Payload> brought = {};  // the attempt was outside, and goes on with this; nullptr = it begins
 };
 
 struct Job {
@@ -88,6 +90,15 @@ struct Outcome {
   std::unique_ptr<Failure> failure = {};  // otherwise
   bool interrupted = false;               // neither: the executor has stopped, and how it would have ended is not known
   bool precondition = false;              // failed before the work itself began
+};
+
+// How an attempt goes on that a sub-flow works for.
+struct HandedOver {
+  AttemptId id;
+  std::string key;                        // the same key finds the same run again, also after a crash
+  Duration time_left{0};                  // of the attempt; 0 = it has no limit
+  std::unique_ptr<Failure> overdue = {};  // what it fails with when its time is over
+  bool returns = false;                   // it comes back with what the flow has brought; otherwise that is its result
 };
 
 struct Progress {

@@ -12,9 +12,11 @@
 
 #include <reprise/env.hpp>
 
+#include "base/lateness.hpp"
+
 namespace reprise::exec {
 
-constexpr Duration late_without_excuse = std::chrono::milliseconds{500};  // so late a busy machine may wake us
+using base::late_without_excuse;
 
 // When a limit of `span` that was due then is to be judged: as it was, or later because we did not run.
 inline Env::TimePoint fair_due(Env::TimePoint due, Duration span, Env::TimePoint now) noexcept {

@@ -210,7 +210,7 @@ std::string PageData::steps(const RunReport& report) const {
 
 std::string PageData::json() const {
   Value types = Value::list();  // by their numbers
-  for (int type = 0; type <= static_cast<int>(EventType::finishing); ++type)
+  for (int type = 0; type <= static_cast<int>(EventType::extended); ++type)
     types.add(type == 0 ? Value{""} : word(name_of(static_cast<EventType>(type))));
   const RunReport report = reporter_.report();
   return "{\"head\":" + head(report) + ",\n\"steps\":" + steps(report) + ",\n\"types\":" + text::to_json(types) +

@@ -116,6 +116,12 @@ std::string PlainPrinter::words(const Event& event) const {
              (event.text.empty() ? "" : " in " + text::safe_to_show(event.text));
     case EventType::finishing:
       return "all steps are over; those that run in any case begin";
+    case EventType::handed_over:
+      return event.text.empty() ? "its end comes from outside" : "runs as " + text::safe_to_show(event.text);
+    case EventType::handed_back:
+      return "checking the result";
+    case EventType::extended:
+      return "the engine did not run when the time was over; it gets more";
     case EventType::ended:
       return ended_words(event);
   }

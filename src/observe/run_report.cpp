@@ -21,6 +21,7 @@ std::uint32_t* count_of(StepReport& step, ItemStatus status) {
     case ItemStatus::waiting:
       return &step.waiting;
     case ItemStatus::running:
+    case ItemStatus::outside:
       return &step.running;
     case ItemStatus::succeeded:
       return &step.succeeded;

@@ -79,6 +79,7 @@ Batch& Loop::new_batch() {
 
 void Loop::build(Time now) {
   if (outstanding_.size() >= batches_max || !has_news()) return;
+  if (!settle_children(now)) return;
   core::Effects& effects = core_.effects();
   const bool nothing_to_write = effects.touched.empty() && filling_.removals.empty() && filling_.plans.empty();
   Batch& batch = new_batch();
@@ -154,6 +155,7 @@ std::optional<Time> Loop::park_until(const core::Run& run, Time now) const {
   if (!run.live) return std::max({now, due_cursor_.due + 1, run.due});
   const std::optional<Time> due = core_.idle_until(run);
   if (!due) return std::nullopt;
+  if (run.outside > 0 && !memory_is_short()) return std::nullopt;  // nobody knows how soon a sub-flow ends
   const std::int64_t horizon = memory_is_short() ? due_soon : settings_.park_after.count();
   if (*due - now <= horizon || *due <= due_cursor_.due) return std::nullopt;
   return *due;
@@ -236,6 +238,15 @@ void Loop::account(core::Run& run) {
   const std::size_t bytes = core::bytes_of(run);
   resident_bytes_ += bytes - run.accounted;
   run.accounted = bytes;
+  const std::size_t waiting = run.outside > 0 ? bytes : 0;
+  waiting_bytes_ += waiting - run.accounted_waiting;
+  run.accounted_waiting = waiting;
+}
+
+void Loop::forget(core::Run& run) {
+  resident_bytes_ -= run.accounted;
+  waiting_bytes_ -= run.accounted_waiting;
+  core_.forget(run);
 }
 
 void Loop::answer_ended(core::Run& run, Batch& batch) {
@@ -273,6 +284,13 @@ void Loop::add_jobs(Batch& batch) {
       job.deadline = sooner(job.deadline, base > INT64_MAX - limit ? INT64_MAX : base + limit);
     }
     add_context(job, run);
+    if (start.brought == nullptr) continue;
+    auto context = std::make_shared<exec::JobContext>(job.context != nullptr ? *job.context : exec::JobContext{});
+    context->brought = start.brought;
+    job.context = std::move(context);
+    if (item == nullptr || item->due == 0) continue;
+    job.timeout = Duration{0};  // it has begun long ago
+    job.deadline = sooner(job.deadline, item->due);
   }
   effects.starts.clear();
 }
@@ -401,8 +419,7 @@ void Loop::let_go(Batch& batch) {
   for (const std::uint64_t number : batch.leaving) {
     core::Run* const run = core_.find(number);
     if (run == nullptr || run->leaving_with != batch.commit.id) continue;  // touched again in the meantime
-    resident_bytes_ -= run->accounted;
-    core_.forget(*run);
+    forget(*run);
   }
 }
 

@@ -225,7 +225,19 @@ std::expected<RunId, Error> runtime::EngineAccess::submit(Engine& engine, core::
   return state.submit_one(*std::move(run));
 }
 
-void runtime::EngineAccess::allow(Engine& engine, const RunId& run) { engine.state_->driver.push(Allow{run}); }
+void runtime::EngineAccess::allow(Engine& engine, const RunId& run, bool resumes) {
+  engine.state_->driver.push(Allow{run, resumes});
+}
+
+std::expected<void, Error> runtime::EngineAccess::hand_over(Engine& engine, exec::HandedOver over, core::Plan plan,
+                                                            std::string input) {
+  Engine::State& state = *engine.state_;
+  Task task{.input = std::move(input), .key = std::move(over.key)};
+  auto child = state.new_run(task, state.book.book_document(std::move(plan)));
+  if (!child) return std::unexpected{child.error()};
+  state.driver.push(HandOver{over.id, *std::move(child), over.time_left, std::move(over.overdue), over.returns});
+  return {};
+}
 
 bool runtime::EngineAccess::works_on(Engine& engine, const RunId& run) {
   const auto reply = engine.state_->ask(run, Question::now);

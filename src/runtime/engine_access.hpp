@@ -37,7 +37,11 @@ struct EngineAccess {
                                            std::unique_ptr<store::Store> shard = nullptr);
   // `task` says everything but what to run.
   static std::expected<RunId, Error> submit(Engine& engine, core::Plan plan, Task task);
-  static void allow(Engine& engine, const RunId& run);
+  // With the sub-flows that it waits for; `resumes`: those that are paused, too.
+  static void allow(Engine& engine, const RunId& run, bool resumes);
+  // The attempt goes on as a run with this plan and input.
+  static std::expected<void, Error> hand_over(Engine& engine, exec::HandedOver over, core::Plan plan,
+                                              std::string input);
   static bool works_on(Engine& engine, const RunId& run);  // it is open, and this engine goes on with it
   static std::expected<std::uint64_t, Error> last_sequence(Engine& engine, const RunId& run);  // of its events
   static std::expected<void, Error> retry_failed(Engine& engine, const RunId& run, const WorkChoice& choice);

@@ -4,14 +4,9 @@
 // Thread safety: any thread. Destroying it stops the engine; what runs then is interrupted and goes on when it is resumed.
 #pragma once
 
-#include <atomic>
 #include <expected>
-#include <list>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 
 #include <reprise/engine.hpp>
 
@@ -52,17 +47,8 @@ class FlowHost final : private exec::SubFlows {
 
  private:
   FlowHost() = default;
-  void start(const std::string& key, exec::RunInput input, Done done) override;
-  void cancel(const std::string& key) override;
-  std::expected<RunOutcome, Error> run_sub_flow(const std::string& key, const exec::RunInput& input);
+  std::expected<void, Error> hand_over(exec::HandedOver over, const exec::RunInput& input) override;
 
-  std::mutex mutex_;
-  std::map<std::string, RunId> sub_flows_;  // by key, those that run
-  struct Waiter {                           // for the end of a flow inside of a flow
-    std::atomic<bool> is_over = false;
-    std::jthread thread;
-  };
-  std::list<Waiter> waiters_;
   exec::DocumentExecutor* executor_ = nullptr;
   std::unique_ptr<Engine> engine_;
 };

@@ -120,11 +120,21 @@ struct Begins {  // a step of a document, or not
   std::string body;  // of a list over 4 KiB
 };
 
-// A run of a document that was there before may go on.
+// A run of a document that was there before may go on, and with it what works for its attempts.
 struct Allow {
   RunId run;
+  bool resumes = false;  // those of the latter that are paused, too
 };
 
-using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, exec::Progress, Begins, Allow>;
+// An attempt goes on as a run of its own: the one with that key, or a new one.
+struct HandOver {
+  event::AttemptId id;
+  NewRun child;
+  Duration time_left{0};                  // of the attempt; 0 = it has no limit
+  std::unique_ptr<Failure> overdue = {};  // what it fails with when its time is over
+  bool returns = false;                   // it checks what the child brings
+};
+
+using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, exec::Progress, Begins, Allow, HandOver>;
 
 }  // namespace reprise::runtime

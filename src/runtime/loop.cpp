@@ -35,9 +35,11 @@ bool Loop::turn(Time now) {
     prepares.insert(prepares.end(), uncounted_.begin(), uncounted_.end());
     uncounted_.clear();
   }
+  retry_hand_overs(now);
   bool more = now >= timers_held_until_ && core_.due(now, settings_.timers_a_turn);
   more |= load_open_runs(now);
   more |= load_due_runs(now);
+  settle_children(now);  // what becomes ready by it may start now
   if (starting_ && core_.has_ready()) {
     // Attempts that are recorded but not yet handed over will need their threads too.
     std::size_t promised = core_.effects().starts.size();
@@ -55,6 +57,7 @@ bool Loop::turn(Time now) {
     const bool gave_up = core_.counters().events - events_before > started;
     more |= core_.has_ready() && (gave_up || started >= settings_.starts_a_turn);
   }
+  if (has_children_to_settle() && settle_children(now)) more |= starting_ && core_.has_ready();
   apply_retention(now);
   return more;
 }
@@ -65,7 +68,7 @@ bool Loop::has_news() const noexcept {
          !effects.prepares.empty() || !effects.cancels.empty();
 }
 
-bool Loop::has_news_now() const noexcept { return outstanding_.empty() && has_news(); }
+bool Loop::has_news_now() const noexcept { return outstanding_.empty() && has_news() && !is_held_back_; }
 
 std::optional<Time> Loop::next_wakeup() const {
   std::optional<Time> next = core_.next_due();
@@ -75,7 +78,7 @@ std::optional<Time> Loop::next_wakeup() const {
   if (next_due_ && has_room_to_load() && outstanding_.empty()) {
     consider(std::max(*next_due_ - settings_.park_after.count() / 2, read_again_));
   }
-  if (!trouble_ && (loading_ || !uncounted_.empty())) consider(read_again_);
+  if (!trouble_ && (loading_ || !uncounted_.empty() || !hand_overs_.empty() || is_held_back_)) consider(read_again_);
   if (trouble_ && !writing_ && retry_at_ != INT64_MAX) consider(retry_at_);
   if (next_retention_ != 0 && !trouble_ && outstanding_.empty()) consider(next_retention_);
   return next;
@@ -105,15 +108,6 @@ void Loop::take(Begins&& begins, Time now) {
   core_.prepared(prepared.id.run, prepared.id.step, prepared.items, prepared.list.view(), now);
 }
 
-void Loop::take(Allow&& allow, Time now) {
-  const auto found = load(allow.run);
-  if (!found || found->run == nullptr) return;
-  core::Run& run = *found->run;
-  if (!run.live && !run.has_ended()) take_in(run, now);
-  core_.allow(run.number, now);
-  if (run.has_ended()) unload(*found);
-}
-
 void Loop::take(OpenQueue&& queue, Time) { core_.open_queue(queue.handler, queue.executor_number, queue.limit); }
 
 void Loop::put_payload(std::uint64_t run, const Payload& payload, std::string body) {
@@ -129,7 +123,7 @@ void Loop::put_payload(std::uint64_t run, const Payload& payload, std::string bo
 // ---- submitting ----------------------------------------
 
 void Loop::take(Submit&& submit, Time now) {
-  std::expected<void, Error> answer = admit(*submit.reply);
+  std::expected<void, Error> answer = admit(submit.reply->runs.size());
   // All keys are looked up before anything is accepted: all of them, or none.
   std::vector<std::optional<RunId>> known;
   for (const NewRun& run : submit.reply->runs) {
@@ -146,15 +140,15 @@ void Loop::take(Submit&& submit, Time now) {
   answer_later(std::move(submit.reply), std::move(answer));
 }
 
-std::expected<void, Error> Loop::admit(const SubmitReply& reply) const {
+std::expected<void, Error> Loop::admit(std::size_t runs) const {
   if (trouble_) return std::unexpected{*trouble_};
   if (!starting_) return std::unexpected{Error{ErrorCode::stopped, "the engine is stopping and takes no new work"}};
-  if (open_ + reply.runs.size() > settings_.max_open) {
+  if (open_ + runs > settings_.max_open) {
     return std::unexpected{Error{ErrorCode::full, "there are " + std::to_string(open_) +
                                                       " open runs, and max_open is " +
                                                       std::to_string(settings_.max_open) + ": try again later"}};
   }
-  if (next_run_ + reply.runs.size() > run_number_max) {
+  if (next_run_ + runs > run_number_max) {
     return std::unexpected{Error{ErrorCode::full, "the store has used up its run numbers"}};
   }
   return {};
@@ -265,13 +259,17 @@ void Loop::take(Operate&& operate, Time now) {
     core::Run& run = *found->run;
     if (!run.live) core_.adopt(run, now);
     answer = operate_on(run, operate, now);
-    if (!run.has_ended() && !run.counted) {
-      ++open_;
-      run.counted = true;
-    }
+    count_if_open(run);
     unload(*found);
   }
   answer_later(std::move(operate.reply), std::move(answer));
+}
+
+// It may have been reopened.
+void Loop::count_if_open(core::Run& run) {
+  if (run.has_ended() || run.counted) return;
+  ++open_;
+  run.counted = true;
 }
 
 std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Time now) {
@@ -327,6 +325,7 @@ RunInfo Loop::info_of(const core::Run& run) const {
                .created = WallTime{Duration{run.created}},
                .key = run.key};
   if (run.ended != 0) info.ended = WallTime{Duration{run.ended}};
+  if (const auto place = parent_of(run)) info.parent = place->run;
   return info;
 }
 

@@ -26,6 +26,7 @@
 #include "core/core.hpp"
 #include "exec/executor.hpp"
 #include "runtime/inputs.hpp"
+#include "runtime/parentage.hpp"
 #include "store/store.hpp"
 
 namespace reprise::runtime {
@@ -135,12 +136,12 @@ class Loop {
   void take(OpenQueue&& queue, Time now);
   void take(exec::Progress&& progress, Time now);
   void take(Begins&& begins, Time now);
-  void take(Allow&& allow, Time now);
-  std::expected<void, Error> admit(const SubmitReply& reply) const;
+  std::expected<void, Error> admit(std::size_t runs) const;
   void accept(NewRun& run, const std::optional<RunId>& known, Time now);
   std::expected<std::optional<RunId>, Error> id_of_key(const std::string& key);
   std::expected<void, Error> operate_on(core::Run& run, Operate& operate, Time now);
   std::expected<void, Error> remove(const Operate& operate);
+  void count_if_open(core::Run& run);
   void answer_later(std::shared_ptr<Reply> reply, std::expected<void, Error> answer);
   void tell_trouble(const Error& error);  // to everybody whose answer waits for a commit
   const core::NumberedPlan* plan_of(const BookedPlan& booked);
@@ -148,6 +149,22 @@ class Loop {
   void describe(const core::Run& run, AskReply& reply) const;
   RunInfo info_of(const core::Run& run) const;
   RunId id(std::uint64_t number, Time created) const noexcept;
+
+  // children.cpp: attempts that go on as runs of their own
+  void take(HandOver&& over, Time now);
+  void take(Allow&& allow, Time now);
+  void retry_hand_overs(Time now);
+  bool hand_over(HandOver& over, Time now);
+  void hand_over_to(core::Run& child, const HandOver& over, Time now);
+  void record_hand_over(const HandOver& over, const RunId& child, bool reopens, Time now);
+  std::expected<void, Error> begin_again(core::Run& child, Time now);
+  bool has_children_to_settle() const noexcept;
+  bool settle_children(Time now);
+  bool tell_parent(std::uint64_t child, Time now);
+  void tell(core::Run& parent, const ParentPlace& place, core::Run& child, Time now);
+  void end_attempt(const event::AttemptId& attempt, const core::Run& child, Time now);
+  bool call_back(const core::Recall& recall, Time now);
+  void allow_children(const core::Run& run, bool resumes, Time now);
 
   // commit.cpp
   Batch& new_batch();
@@ -170,7 +187,9 @@ class Loop {
   void answer_ended(core::Run& run, Batch& batch);
   void account(core::Run& run);
   bool memory_is_short() const noexcept { return resident_bytes_ > settings_.memory; }
-  bool has_room_to_load() const noexcept { return resident_bytes_ <= settings_.memory / 4 * 3; }
+  // Runs that wait for others must not keep them from coming in.
+  bool has_room_to_load() const noexcept { return resident_bytes_ - waiting_bytes_ <= settings_.memory / 4 * 3; }
+  void forget(core::Run& run);
 
   // recovery.cpp
   store::Result<void> replay_journal(Time now);
@@ -200,6 +219,7 @@ class Loop {
   std::uint64_t next_commit_ = 1;
   std::uint64_t open_ = 0;
   std::size_t resident_bytes_ = 0;
+  std::size_t waiting_bytes_ = 0;  // of those: runs that wait for other runs
   bool starting_ = true;
   Time timers_held_until_ = 0;
 
@@ -249,6 +269,8 @@ class Loop {
   std::unordered_set<std::uint64_t> removing_;  // runs whose removal is not durable yet: for everybody they are gone
   Time read_again_ = 0;                         // the store could not be read: not before this
   std::vector<core::Prepare> uncounted_;        // lists that could not be read
+  std::deque<HandOver> hand_overs_;             // that wait for the store
+  bool is_held_back_ = false;                   // the next batch waits for a run that could not be read
   std::uint64_t committed_ = 0;
   std::uint64_t committed_bytes_ = 0;
 };

@@ -163,8 +163,7 @@ store::Result<Loop::Loaded> Loop::load(const RunId& wanted) {
 
 void Loop::unload(const Loaded& loaded) {
   if (!loaded.fresh || loaded.run->touched) return;
-  resident_bytes_ -= loaded.run->accounted;
-  core_.forget(*loaded.run);
+  forget(*loaded.run);
 }
 
 // A run that was stored before anybody looked at it may turn out to wait for long, and nobody would touch it: it leaves again, or

@@ -4,6 +4,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "runtime/parentage.hpp"
 #include "text/pattern.hpp"
 
 namespace reprise::runtime {
@@ -131,6 +132,7 @@ RunInfo ShardSnapshot::State::info_of(const core::Run& run) const {
                .created = wall_time(run.created),
                .key = run.key};
   if (run.ended != 0) info.ended = wall_time(run.ended);
+  if (const auto place = parent_of(run)) info.parent = place->run;
   return info;
 }
 

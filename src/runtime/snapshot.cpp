@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/ids.hpp"
+#include "runtime/parentage.hpp"
 #include "text/ascii.hpp"
 
 namespace reprise::runtime {
@@ -220,16 +221,6 @@ std::expected<std::optional<RunId>, Error> Snapshot::find_key(std::string_view k
   return std::nullopt;
 }
 
-namespace {
-
-// The runs of flows inside of flows have keys that begin with the id of the run they belong to.
-bool is_inside_of_another(const RunInfo& run) {
-  return run.key.size() > id_characters && run.key[id_characters] == '/' &&
-         run_id_from(std::string_view{run.key}.substr(0, id_characters)).has_value();
-}
-
-}  // namespace
-
 std::expected<RunId, Error> Snapshot::resolve(std::string_view name) {
   if (name == "@last" || name == "@last-failed") {
     RunQuery query{.limit = 100};
@@ -239,7 +230,7 @@ std::expected<RunId, Error> Snapshot::resolve(std::string_view name) {
       const auto page = find(query, cursor);
       if (!page) return std::unexpected{page.error()};
       for (const RunInfo& run : page->runs) {
-        if (!is_inside_of_another(run)) return run.id;
+        if (!parent_in_key(run.key)) return run.id;  // a summary says no more, and sub-flows have such keys
       }
       cursor = page->cursor;
     } while (!cursor.empty());

@@ -34,12 +34,17 @@ std::string_view word_for(bool is_fix) { return is_fix ? "fix: " : "require: "; 
 
 AttemptRun::AttemptRun(Services& services, std::shared_ptr<StepScope> scope, const flow::Step& step, const Job& job,
                        Done done)
-    : services_{services}, scope_{std::move(scope)}, step_{step}, done_{std::move(done)}, timeout_{job.timeout} {
+    : services_{services},
+      scope_{std::move(scope)},
+      step_{step},
+      id_{job.id},
+      done_{std::move(done)},
+      timeout_{job.timeout} {
   const ScopeFacts& facts = scope_->facts();
   idempotency_key_ = to_string(facts.run) + "/" + step.id + "/" + std::to_string(facts.index);
   if (!services.settings.store_folder.empty()) {
     log_file_ = log_path(services.settings.store_folder, facts.run, step.id, facts.index, facts.attempt);
-    separate_from_before(log_file_, services.settings.store_folder);
+    if (facts.context->brought == nullptr) separate_from_before(log_file_, services.settings.store_folder);
   }
   if (job.deadline != 0) {
     const Duration left{std::max<std::int64_t>(job.deadline - wall_clock_now_exactly().time_since_epoch().count(), 1)};
@@ -62,33 +67,43 @@ void AttemptRun::plan() {
     todo_.push_back({Part::main, &*step_.on_failure_command});
     return;
   }
+  if (context.brought == nullptr) plan_main();
+  if (step_.check) todo_.push_back({Part::check, &*step_.check});
+}
+
+void AttemptRun::plan_main() {
+  const ScopeFacts& facts = scope_->facts();
   // A step with one item is asked before it begins (preparation_run); here each item of many is.
   if (facts.attempt == 1 && step_.require && step_.for_each) todo_.push_back({Part::require, &*step_.require});
-  const bool tests_failed = facts.attempt > 1 && context.last_failure.failure_class == FailureClass::test_failure;
+  const bool tests_failed =
+      facts.attempt > 1 && facts.context->last_failure.failure_class == FailureClass::test_failure;
   if (tests_failed && step_.fix) todo_.push_back({Part::fix, &*step_.fix});
   for (const flow::Command& command : step_.commands) todo_.push_back({Part::main, &command});
-  if (step_.check) todo_.push_back({Part::check, &*step_.check});
+  if (step_.verb == flow::Verb::flow) todo_.push_back({Part::main, nullptr});
 }
 
 void AttemptRun::start() {
   if (is_canceled_) return finish(std::unexpected{judge().canceled()});
   plan();
-  if (step_.verb == flow::Verb::flow && scope_->facts().context->stage == core::stage::main) return start_sub_flow();
+  if (const auto& brought = scope_->facts().context->brought; brought != nullptr) return go_on_with(*brought);
   next();
 }
 
 void AttemptRun::cancel() {
   is_canceled_ = true;
   if (current_ != nullptr) current_->cancel();
-  if (!sub_flow_.empty()) services_.settings.sub_flows->cancel(sub_flow_);
   if (is_reading_) finish(std::unexpected{judge().canceled()});
 }
 
 void AttemptRun::finish(Judged result, bool precondition) {
+  finish({.result = std::move(result), .precondition = precondition, .kept_output = std::move(kept_output_)});
+}
+
+void AttemptRun::finish(AttemptResult result) {
   if (std::exchange(is_done_, true)) return;
   current_.reset();
   const Done done = std::move(done_);
-  done({std::move(result), precondition, std::move(kept_output_)});
+  done(std::move(result));
 }
 
 CommandSetting AttemptRun::setting(Part part) {
@@ -115,6 +130,7 @@ void AttemptRun::next() {
 }
 
 void AttemptRun::run(const Todo& todo) {
+  if (todo.command == nullptr) return start_sub_flow();
   current_ = std::make_shared<CommandRun>(services_, scope_, *todo.command, setting(todo.part),
                                           [self = shared_from_this(), todo](Judged result) {
                                             guarded(*self, [&] { self->ended(todo, std::move(result)); });
@@ -219,45 +235,32 @@ void AttemptRun::start_sub_flow() {
   const std::string path = input.file;
   read_file(path, flow_file_bytes_max, "flow", [this, input = std::move(input)](std::string content) mutable {
     input.text = std::move(content);
-    start_sub_flow(std::move(input));
+    hand_over(input);
   });
 }
 
-void AttemptRun::start_sub_flow(RunInput input) {
-  sub_flow_ = idempotency_key_;
-  limit_sub_flow();
-  services_.settings.sub_flows->start(
-      sub_flow_, std::move(input), [self = shared_from_this()](std::expected<RunOutcome, Error> outcome) {
-        self->services_.conductor.post([self, outcome = std::move(outcome)]() mutable noexcept {
-          guarded(*self, [&] { self->sub_flow_ended(std::move(outcome)); });
-        });
-      });
+// The engine does the rest: it stops the flow when the attempt is cancelled or its time is over, and knows of both after a restart.
+void AttemptRun::hand_over(const RunInput& input) {
+  HandedOver over{.id = id_, .key = idempotency_key_};
+  if (ends_) {
+    const Env::TimePoint now = services_.env.now();
+    ends_ = fair_due(*ends_, timeout_, now);
+    if (*ends_ <= now) return finish(std::unexpected{judge().timed_out("timed out")});
+    over.time_left = std::chrono::duration_cast<Duration>(*ends_ - now);
+    over.overdue = std::make_unique<Failure>(judge().timed_out("timed out"));
+  }
+  over.returns = step_.check || !step_.check_schema.empty() || step_.output == flow::OutputForm::json;
+  if (auto handed = services_.settings.sub_flows->hand_over(std::move(over), input); !handed)
+    return finish(std::unexpected{judge().invalid(handed.error().message)});
+  finish(AttemptResult{.result = {}, .handed_over = true});
 }
 
-void AttemptRun::sub_flow_ended(std::expected<RunOutcome, Error> outcome) {
-  if (is_done_) return;  // its time was over first
-  if (!outcome) return finish(std::unexpected{judge().invalid(outcome.error().message)});
-  if (outcome->status == RunStatus::succeeded) return main_succeeded(std::move(outcome->output));
-  if (outcome->status == RunStatus::canceled || is_canceled_) return finish(std::unexpected{judge().canceled()});
-  Failure failure = std::move(outcome->failure);
-  failure.message = "the flow failed: " + failure.message;
-  finish(std::unexpected{std::move(failure)});
-}
-
-void AttemptRun::limit_sub_flow() {
-  if (!ends_) return;
-  services_.conductor.post_at(*ends_, [weak = weak_from_this()]() noexcept {
-    const auto self = weak.lock();
-    if (self != nullptr && !self->is_done_) guarded(*self, [&] { self->end_late_sub_flow(); });
-  });
-}
-
-void AttemptRun::end_late_sub_flow() {
-  const Env::TimePoint now = services_.env.now();
-  ends_ = fair_due(*ends_, timeout_, now);
-  if (*ends_ > now) return limit_sub_flow();
-  services_.settings.sub_flows->cancel(sub_flow_);
-  finish(std::unexpected{judge().timed_out("timed out")});
+void AttemptRun::go_on_with(const Payload& brought) {
+  try {
+    main_succeeded(brought.hashed ? *services_.payloads.read(brought.bytes) : brought.bytes);
+  } catch (const EngineError& error) {
+    finish(std::unexpected{judge().invalid(error.what())});
+  }
 }
 
 std::string exec_stdout_file(std::string_view log_file) {

@@ -14,7 +14,8 @@
 namespace reprise::exec {
 
 struct AttemptResult {
-  Judged result;
+  Judged result;             // meaningless when it was handed over
+  bool handed_over = false;  // a sub-flow works for it now: it comes back as another job, or never
   bool precondition = false;
   std::optional<KeptFile> kept_output = {};  // `exec`, when the result is not all that was written
 };
@@ -37,30 +38,31 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   enum class Part : std::uint8_t { require, fix, main, repair, check };
   struct Todo {
     Part part;
-    const flow::Command* command;
+    const flow::Command* command;  // nullptr: the step's sub-flow
   };
 
   void plan();
+  void plan_main();
   void next();
   void run(const Todo& todo);
   void ended(const Todo& todo, Judged result);
   void main_succeeded(std::string output);
   void check_schema();
+  void go_on_with(const Payload& brought);
   void start_sub_flow();
-  void start_sub_flow(RunInput input);
+  void hand_over(const RunInput& input);
   // Not on this thread, and only until the attempt ends; `then` does not come when it is over before.
   void read_file(const std::string& path, std::size_t bytes_max, std::string_view what,
                  std::function<void(std::string)> then);
   void finish(Judged result, bool precondition = false);
+  void finish(AttemptResult result);
   CommandSetting setting(Part part);
-  void sub_flow_ended(std::expected<RunOutcome, Error> outcome);
-  void limit_sub_flow();
-  void end_late_sub_flow();
   Judge judge() const;
 
   Services& services_;
   std::shared_ptr<StepScope> scope_;
   const flow::Step& step_;
+  const AttemptId id_;
   Done done_;
   Duration timeout_{0};
   std::optional<Env::TimePoint> ends_;
@@ -71,7 +73,6 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   std::optional<Failure> to_repair_;  // the failure that a command's own on_failure is working on
   std::string output_;
   std::optional<KeptFile> kept_output_;
-  std::string sub_flow_;  // its key, while one runs
   bool is_reading_ = false;
   bool is_canceled_ = false;
   bool is_done_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -86,7 +87,11 @@ class DocumentExecutor::State {
     if (!expect(jobs.size())) return interrupt(jobs);
     // Not on the thread of the caller, which writes to the disk: on a busy machine that costs more than waking another one.
     services_.conductor.post([this, jobs = std::move(jobs)]() mutable noexcept {
-      for (Job& job : jobs) guarded_attempt(job.id, [&] { begin(std::move(job)); });
+      for (Job& job : jobs) {
+        // Those that come back were not counted on: nobody asked for their capacity.
+        const bool waits = job.context->brought != nullptr && is_full() && !is_stopping_;
+        guarded_attempt(job.id, [&] { waits ? returning_.push_back(std::move(job)) : begin(std::move(job)); });
+      }
     });
   }
 
@@ -101,7 +106,10 @@ class DocumentExecutor::State {
     services_.conductor.post([this, id]() noexcept {
       if (const auto found = attempts_.find(key_of(id)); found != attempts_.end()) return cancel(found->second);
       const auto asked = preparations_.find(key_of(id));
-      if (asked == preparations_.end()) return cancel_waiting(id);
+      if (asked == preparations_.end()) {
+        cancel_waiting(id);
+        return cancel_returning(id);
+      }
       asked->second->cancel();
       preparations_.erase(asked);
       one_less();
@@ -118,6 +126,7 @@ class DocumentExecutor::State {
       const auto running = attempts_;
       for (const auto& [id, attempt] : running) cancel(attempt);
       cancel_waiting(std::nullopt);
+      cancel_returning(std::nullopt);
       services_.processes.kill_all();
     });
   }
@@ -139,6 +148,7 @@ class DocumentExecutor::State {
       }
       preparations_.clear();
       cancel_waiting(std::nullopt);
+      cancel_returning(std::nullopt);
     });
     {
       std::unique_lock lock{idle_mutex_};
@@ -208,13 +218,16 @@ class DocumentExecutor::State {
   void loaded(const RunId& run, Loaded program);
   std::shared_ptr<const Program> take_handed_on(const Payload& run_input);  // nullptr: it is another's
   void cancel_waiting(const std::optional<AttemptId>& id);                  // std::nullopt: all of them
+  void cancel_returning(const std::optional<AttemptId>& id);
+  bool is_full() const { return attempts_.size() >= services_.settings.attempts_max; }
+  void leave(const AttemptId& id);
   void begin(Job&& job, const std::shared_ptr<const Program>& program);
   void begin(Preparation&& preparation, const std::shared_ptr<const Program>& program);
   std::expected<std::string, std::string> item_of(const Job& job, const Program& program);
   void answer(const AttemptId& id, AttemptResult&& result);
   void answer(Prepared&& prepared);
   void refuse(const AttemptId& id, std::string message) {
-    answer(id, {std::unexpected{unreadable(std::move(message))}});
+    answer(id, {.result = std::unexpected{unreadable(std::move(message))}});
   }
   void refuse_preparation(const AttemptId& id, Failure failure) {
     Prepared prepared;
@@ -263,6 +276,7 @@ class DocumentExecutor::State {
     WithProgram then;
   };
   std::map<RunId, std::vector<Waiting>> loading_;
+  std::deque<Job> returning_;  // attempts whose sub-flow has ended, while there is no room
   bool is_stopping_ = false;
 };
 
@@ -380,7 +394,7 @@ void DocumentExecutor::State::begin(Job&& job) {
   const AttemptId id = job.id;
   const std::shared_ptr<const JobContext> context = job.context;
   with_program(run, *context, id, [this, job = std::move(job)](Loaded program) mutable {
-    if (!program) return answer(job.id, {std::unexpected{std::move(program).error()}});
+    if (!program) return answer(job.id, {.result = std::unexpected{std::move(program).error()}});
     guarded_attempt(job.id, [&] { begin(std::move(job), *program); });
   });
 }
@@ -396,6 +410,7 @@ void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Progr
   }
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
   const auto done = [this, id = job.id, program](AttemptResult result) {
+    if (result.handed_over) return leave(id);
     result.result = recordable(*program, std::move(result.result));
     answer(id, std::move(result));
   };
@@ -406,7 +421,6 @@ void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Progr
 }
 
 void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result) {
-  attempts_.erase(key_of(id));
   Outcome outcome;
   outcome.id = id;
   if (result.result) {
@@ -421,7 +435,32 @@ void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result
     outcome.precondition = result.precondition;
   }
   services_.sink.ended(std::move(outcome));
+  leave(id);
+}
+
+// There is room for another: first for one that was here before.
+void DocumentExecutor::State::leave(const AttemptId& id) {
+  attempts_.erase(key_of(id));
   one_less();
+  if (returning_.empty()) return;
+  services_.conductor.post([this]() noexcept {
+    if (returning_.empty() || is_full()) return;
+    Job job = std::move(returning_.front());
+    returning_.pop_front();
+    guarded_attempt(job.id, [&] { begin(std::move(job)); });
+  });
+}
+
+void DocumentExecutor::State::cancel_returning(const std::optional<AttemptId>& id) {
+  std::deque<Job> rest;
+  for (Job& job : std::exchange(returning_, {})) {
+    if (id && key_of(job.id) != key_of(*id)) {
+      rest.push_back(std::move(job));
+    } else {
+      answer(job.id, {.result = std::unexpected{interrupted()}});
+    }
+  }
+  returning_ = std::move(rest);
 }
 
 void DocumentExecutor::State::answer(Prepared&& prepared) {

@@ -24,18 +24,16 @@
 
 namespace reprise::exec {
 
-// Who runs a flow inside of a flow. Called from the conductor's thread; `done` may come from any.
+// Who runs a flow inside of a flow: as a run of its own, which the engine connects with the attempt. A run that an earlier attempt had
+// begun is gone on with, and what failed in it is tried again. Called from the conductor's thread.
 class SubFlows {
  public:
-  using Done = std::function<void(std::expected<RunOutcome, Error>)>;
-
   SubFlows() = default;
   SubFlows(const SubFlows&) = delete;
   SubFlows& operator=(const SubFlows&) = delete;
   virtual ~SubFlows() = default;
-  // The same key finds the same run again, also after a crash. The run that was asked for before and has failed is tried again.
-  virtual void start(const std::string& key, RunInput input, Done done) = 0;
-  virtual void cancel(const std::string& key) = 0;
+  // The error: the flow cannot be run, and the attempt goes on here.
+  virtual std::expected<void, Error> hand_over(HandedOver over, const RunInput& input) = 0;
 };
 
 struct DocumentSettings {
