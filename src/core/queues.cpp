@@ -252,6 +252,7 @@ void Core::restrict_documents(std::uint64_t first_new) {
   std::erase_if(effects_.prepares, [&](const Prepare& prepare) {
     Run* const run = runs_.find(prepare.run);
     if (run == nullptr || is_allowed(*run)) return false;
+    if (!run->steps[prepare.step].queued) return true;  // cancelled meanwhile, and not counted any more
     run->steps[prepare.step].queued = false;
     REPRISE_CHECK(run->preparing > 0, run->number);
     --run->preparing;
