@@ -3,6 +3,7 @@
 // Entries of queues are hints: whoever takes one out looks at the state before starting anything, so an entry that is out of date is
 // dropped there instead of being searched for when things change.
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "core/core.hpp"
@@ -252,10 +253,11 @@ void Core::restrict_documents(std::uint64_t first_new) {
   std::erase_if(effects_.prepares, [&](const Prepare& prepare) {
     Run* const run = runs_.find(prepare.run);
     if (run == nullptr || is_allowed(*run)) return false;
-    if (!run->steps[prepare.step].queued) return true;  // cancelled meanwhile, and not counted any more
-    run->steps[prepare.step].queued = false;
-    REPRISE_CHECK(run->preparing > 0, run->number);
-    --run->preparing;
+    // One that was cancelled since then is not counted any more.
+    if (std::exchange(run->steps[prepare.step].queued, false)) {
+      REPRISE_CHECK(run->preparing > 0, run->number);
+      --run->preparing;
+    }
     return true;
   });
 }

@@ -103,10 +103,9 @@ TEST(ExecDocumentExecutor, AProgramThatWasHandedOnIsNotReadAgain) {
 
 class NoThreads final : public SubFlows {
  public:
-  void start(const std::string&, RunInput, Done) override {
+  std::expected<void, Error> hand_over(HandedOver, const RunInput&) override {
     throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again)};
   }
-  void cancel(const std::string&) override {}
 };
 
 TEST(ExecDocumentExecutor, AThreadThatCannotBeMadeFailsItsAttemptAlone) {
