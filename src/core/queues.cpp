@@ -252,7 +252,9 @@ void Core::restrict_documents(std::uint64_t first_new) {
   std::erase_if(effects_.prepares, [&](const Prepare& prepare) {
     Run* const run = runs_.find(prepare.run);
     if (run == nullptr || is_allowed(*run)) return false;
-    run->steps[prepare.step].queued = false;
+    StepState& state = run->steps[prepare.step];
+    if (state.status != StepStatus::preparing || !state.queued) return true;  // withdrawn: its deadline was over
+    state.queued = false;
     REPRISE_CHECK(run->preparing > 0, run->number);
     --run->preparing;
     return true;
