@@ -267,6 +267,22 @@ TEST_F(CoreOutside, a_run_that_waits_for_nothing_else_may_leave_memory) {
   EXPECT_EQ(driver.core.idle_until(run), driver.now + 5) << "its clock goes on in a pause";
 }
 
+TEST_F(CoreOutside, what_a_passed_deadline_has_withdrawn_is_not_withdrawn_again) {
+  StepPlan step = call("work");
+  step.prepares = true;
+  Plan plan = flow({step});
+  plan.is_document = true;
+  plan.deadline = Duration{1s}.count();
+  driver.answers_prepares = false;
+  core::Run* run = &driver.submit(std::move(plan));
+  run = &driver.reload(*run);
+  driver.now += Duration{2s}.count();
+  driver.core.adopt(*run, driver.now);
+  driver.core.restrict_documents(driver.next_run);
+  EXPECT_EQ(run->preparing, 0U);
+  EXPECT_EQ(run->status, RunStatus::canceled);
+}
+
 TEST_F(CoreOutside, a_run_of_a_document_tells_that_it_has_ended) {
   Plan plan = task(steady(1, 1s));
   plan.is_document = true;
