@@ -54,17 +54,13 @@ TEST_F(StoreLedger, there_are_as_many_as_there_may_be) {
 TEST_F(StoreLedger, those_who_come_at_the_same_moment_agree_on_the_secret) {
   for (int round = 0; round < 5; ++round) {
     path_ = path_of("round" + std::to_string(round) + ".db");
-    std::vector<std::optional<OwnedShard>> owned(4);
+    std::vector<Result<OwnedShard>> owned(4);
     {
       std::vector<std::jthread> threads;
-      for (auto& each : owned) {
-        threads.emplace_back([this, &each] {
-          if (auto claimed = ledger()->claim()) each = *std::move(claimed);
-        });
-      }
+      for (auto& each : owned) threads.emplace_back([this, &each] { each = ledger()->claim(); });
     }
     for (const auto& each : owned) {
-      ASSERT_TRUE(each);
+      ASSERT_TRUE(each) << each.error().message;
       EXPECT_EQ(each->store->secret(), owned[0]->store->secret());
     }
   }

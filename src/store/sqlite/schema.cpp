@@ -58,10 +58,11 @@ Result<void> run_step(Connection& connection, SchemaStep step, std::int64_t vers
 std::span<const SchemaStep> schema_steps() { return steps_of_this_version; }
 
 Result<std::int64_t> schema_version(Connection& connection, std::int64_t known) {
-  const auto id = connection.integer("PRAGMA application_id", "open");
-  if (!id) return id;
+  // Tables first: another process may be making both at this moment, in one commit, and then the id is there when the tables are.
   const auto tables = connection.integer("SELECT count(*) FROM sqlite_schema", "open");
   if (!tables) return tables;
+  const auto id = connection.integer("PRAGMA application_id", "open");
+  if (!id) return id;
   if (*tables == 0 && *id == 0) return 0;
   if (*id != application_id) {
     return std::unexpected{refusal(ErrorCode::store_damaged, connection,
