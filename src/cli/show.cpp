@@ -95,12 +95,13 @@ void print_next(const RunOptions& options, const Looked& looked, const RunReport
     const StepReport& step = report.steps[item.step];
     worst = quoted_place(step.name, item.item, step.has_items);
   }
-  if (looked.view.info.status == RunStatus::paused || looked.view.info.status == RunStatus::canceled)
+  const RunStatus status = looked.view.info.status;
+  if (status == RunStatus::paused || status == RunStatus::canceled || is_left_alone(looked))
     say("To resume it:", "resume");
   if (worst.empty()) return;
   say("To know why:", "why", worst);
   say("To see its output:", "logs", worst);
-  if (!is_open(looked.view.info.status)) say("To try it again:", "retry");
+  if (!is_open(status)) say("To try it again:", "retry");
 }
 
 void print_text(const RunOptions& options, const Looked& looked, const RunReport& report, WallTime now) {
@@ -111,8 +112,9 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   field("run", to_string(info.id));
   field("flow", preview(info.name, 100));
   const StopReason reason = info.status == RunStatus::succeeded ? StopReason::none : looked.view.outcome.reason;
+  const bool is_interrupted = info.status == RunStatus::running && is_left_alone(looked);
   field("status", reason == StopReason::none
-                      ? std::string{name_of(info.status)}
+                      ? std::string{is_interrupted ? "interrupted" : name_of(info.status)}
                       : fmt::format("{}: {}", name_of(info.status), observe::reason_words(reason)));
   field("created", observe::date_and_time(info.created));
   const Duration took = std::max(info.ended.value_or(now) - info.created, Duration{0});

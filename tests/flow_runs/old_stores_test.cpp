@@ -37,6 +37,9 @@ TEST_F(OldStores, TellTheSameStory) {
                                       "started fetch#2", "failed fetch#2", "retrying fetch#2", "started fetch#3",
                                       "failed fetch#3", "unreachable after", "ended"}));
   EXPECT_FALSE(has(folder_.show(waits), "ended"));
+  const Outcome shown = folder_.reprise({"show", waits});
+  EXPECT_NE(shown.out.find("status    interrupted"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.err.find("To resume it:"), std::string::npos) << shown.err;
   EXPECT_FALSE(has(folder_.show(story), "ended"));
   EXPECT_EQ(number_of(folder_.step("first", story), "attempts"), 2);
   const std::string again =
