@@ -29,10 +29,19 @@ void FaultyExecutor::start(std::vector<exec::Job>& jobs) {
   jobs.clear();
 }
 
+// One that comes back from outside goes on at once, also above the limit: it was let in once, and its sub-flow may wait for the same places.
+bool FaultyExecutor::has_place(const exec::Job& job) {
+  return job.context == nullptr || job.context->brought == nullptr;
+}
+
+void FaultyExecutor::leave_place(const exec::Job& job) {
+  if (has_place(job)) --running_[job.handler];
+}
+
 void FaultyExecutor::begin(exec::Job&& job) {
   model_.begun(job);
   if (running_.size() <= job.handler) running_.resize(job.handler + 1);
-  ++running_[job.handler];
+  if (has_place(job)) ++running_[job.handler];
   const std::uint64_t number = next_++;
   Running& running = jobs_.emplace(number, Running{std::move(job), {}}).first->second;
   running.act = script(running.job);
@@ -63,7 +72,7 @@ void FaultyExecutor::finish(std::uint64_t number) {
   const auto found = jobs_.find(number);
   if (found == jobs_.end()) return;
   Running& running = found->second;
-  if (!running.cancelled && !running.answered) --running_[running.job.handler];
+  if (!running.cancelled && !running.answered) leave_place(running.job);
   if (running.act.child && !running.cancelled && !running.answered) {
     hand_over(running);
     jobs_.erase(found);
@@ -84,7 +93,7 @@ void FaultyExecutor::cut(std::uint64_t number) {
   const auto found = jobs_.find(number);
   if (found == jobs_.end() || found->second.answered) return;
   Running& running = found->second;
-  if (!running.cancelled) --running_[running.job.handler];
+  if (!running.cancelled) leave_place(running.job);
   running.answered = true;
   say_failed(running.job.id, out_of_time(), false);
   if (running.act.hangs) jobs_.erase(found);
@@ -128,7 +137,7 @@ void FaultyExecutor::cancel(const event::AttemptId& id) {
   for (auto& [number, running] : jobs_) {
     if (running.job.id != id || running.cancelled || running.answered) continue;
     running.cancelled = true;
-    --running_[running.job.handler];
+    leave_place(running.job);
     if (!running.act.obeys && !running.act.hangs) return;
     running.act.failure = cancelled();
     running.act.precondition = false;

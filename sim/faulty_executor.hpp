@@ -81,6 +81,8 @@ class FaultyExecutor final : public exec::Executor {
   using Jobs = std::map<std::uint64_t, Running>;  // by a number of their own: attempts come back after they were over
 
   void begin(exec::Job&& job);
+  static bool has_place(const exec::Job& job);  // it counts against the handler's concurrency
+  void leave_place(const exec::Job& job);
   void finish(std::uint64_t number);
   void finish_at(std::uint64_t number, Time when);
   void cut(std::uint64_t number);
