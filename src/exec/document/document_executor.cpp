@@ -168,9 +168,9 @@ class DocumentExecutor::State {
       AttemptId id;
       void broke(std::string_view why) {
         const auto found = state.attempts_.find(key_of(id));
-        found != state.attempts_.end() ? std::shared_ptr {
-          found->second
-          } -> broke(why) : state.answer(id, {std::unexpected{broken_off(why)}});
+        if (found == state.attempts_.end()) return state.answer(id, {std::unexpected{broken_off(why)}});
+        const auto attempt = found->second;  // it leaves the map
+        attempt->broke(why);
       }
     } owner{*this, id};
     guarded(owner, work);
@@ -182,9 +182,9 @@ class DocumentExecutor::State {
       AttemptId id;
       void broke(std::string_view why) {
         const auto found = state.preparations_.find(key_of(id));
-        found != state.preparations_.end() ? std::shared_ptr {
-          found->second
-          } -> broke(why) : state.refuse_preparation(id, broken_off(why));
+        if (found == state.preparations_.end()) return state.refuse_preparation(id, broken_off(why));
+        const auto preparation = found->second;  // it leaves the map
+        preparation->broke(why);
       }
     } owner{*this, id};
     guarded(owner, work);
