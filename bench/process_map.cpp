@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-runtime::FlowHostSettings settings_in(const Folder& folder) {
+host::FlowHostSettings settings_in(const Folder& folder) {
   return {.store = folder.store(), .store_folder = std::filesystem::absolute(folder.path()).string()};
 }
 
@@ -83,11 +83,11 @@ std::string map_document(std::uint32_t items) {
 
 double run_map(std::uint32_t items, Keep keep) {
   const Folder folder;
-  runtime::FlowHostSettings settings = settings_in(folder);
+  host::FlowHostSettings settings = settings_in(folder);
   if (keep == Keep::in_memory) settings.store = "memory:";
   const auto start = Clock::now();
   {
-    const auto host = expect(runtime::FlowHost::open(std::move(settings)));
+    const auto host = expect(host::FlowHost::open(std::move(settings)));
     const RunId run = expect(host->submit(input_for(items)));
     expect(host->go_on(run));
     const RunOutcome outcome = expect(host->engine().wait(run));
@@ -106,7 +106,7 @@ double run_map_command(std::uint32_t items) {
 double map_bytes_per_item(std::uint32_t items, std::uint32_t touched) {
   return in_child([&] {
     const Folder folder;
-    const auto host = expect(runtime::FlowHost::open(settings_in(folder)));
+    const auto host = expect(host::FlowHost::open(settings_in(folder)));
     const RunId small = expect(host->submit(input_for(10)));  // what is needed once is there
     expect(host->go_on(small));
     expect(host->engine().wait(small));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/flow_host.hpp"
+#include "host/flow_host.hpp"
 
 namespace reprise::bench {
 

@@ -7,7 +7,7 @@ function(reprise_embed_page target)
   set(made ${PROJECT_BINARY_DIR}/page_files.cpp)
   list(JOIN scripts "," joined)
   add_custom_command(OUTPUT ${made}
-    COMMAND ${CMAKE_COMMAND} -D OUTPUT=${made} -D HEADER=observe/page_files.hpp -D NAMESPACE=reprise::observe::page
+    COMMAND ${CMAKE_COMMAND} -D OUTPUT=${made} -D HEADER=observe/page/page_files.hpp -D NAMESPACE=reprise::observe::page
       -D "TEXTS=skeleton=${folder}/page.html;style=${folder}/page.css;script=${joined}" -P ${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake
     DEPENDS ${folder}/page.html ${folder}/page.css ${scripts} ${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake
     VERBATIM)

@@ -7,12 +7,13 @@
 
 #include <boost/json/object.hpp>
 
-#include "flow/expression.hpp"
+#include "flow/expression/expression.hpp"
 #include "require.hpp"
 
 namespace {
 
 namespace flow = reprise::flow;
+namespace json = reprise::json;
 using reprise::fuzz::require;
 
 constexpr std::size_t result_bytes_max = std::size_t{16} * 1024 * 1024;
@@ -20,17 +21,17 @@ constexpr std::size_t result_bytes_max = std::size_t{16} * 1024 * 1024;
 // Knows a little of everything, so that paths get somewhere.
 class SmallScope final : public flow::Scope {
  public:
-  std::expected<const flow::Json*, std::string> find(std::span<const std::string> path,
+  std::expected<const json::Json*, std::string> find(std::span<const std::string> path,
                                                      std::size_t& used) const override {
     require(!path.empty(), "a path has a name");
     used = 1;
-    if (const flow::Json* value = root_.get_object().if_contains(path[0])) return value;
+    if (const json::Json* value = root_.get_object().if_contains(path[0])) return value;
     return std::unexpected{std::string{"there is no such name"}};
   }
 
  private:
-  const flow::Json root_ =
-      flow::parse_json(R"({"a": {"b": [1, -2.5, "x'y\n$z`", null, true, {"c": {}}], "d": "[1, {\"e\": 2}]"},
+  const json::Json root_ =
+      json::parse_json(R"({"a": {"b": [1, -2.5, "x'y\n$z`", null, true, {"c": {}}], "d": "[1, {\"e\": 2}]"},
     "n": 9223372036854775807, "u": 18446744073709551615, "s": "EOF\n';\"", "l": ["", "E", []]})")
           .value();
 };
@@ -58,7 +59,7 @@ void check_expression(std::string_view text) {
   const auto again = expression->evaluate(scope);
   require(value.has_value() == again.has_value(), "the same expression ends the same way", text);
   if (!value) return require(!value.error().empty() && value.error() == again.error(), "an error is a sentence", text);
-  require(flow::to_text(*value) == flow::to_text(*again), "the same expression has the same value", text);
+  require(json::to_text(*value) == json::to_text(*again), "the same expression has the same value", text);
   flow::is_true(*value);
 }
 

@@ -6,7 +6,7 @@
 
 #include <reprise/diagnostic.hpp>
 
-#include "flow/reader.hpp"
+#include "flow/reader/reader.hpp"
 #include "require.hpp"
 
 namespace {

@@ -10,14 +10,14 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
-#include "flow/json.hpp"
-#include "flow/json_schema_rules.hpp"
+#include "json/json.hpp"
+#include "json/json_schema_rules.hpp"
 #include "require.hpp"
 
 namespace {
 
-using reprise::flow::Json;
-namespace schemas = reprise::flow::schema;
+using reprise::json::Json;
+namespace schemas = reprise::json::schema;
 using reprise::fuzz::require;
 
 constexpr std::size_t steps_max =
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view input{reinterpret_cast<const char*>(data), size};
   const std::size_t line_end = std::min(input.find('\n'), input.size());
   const std::string_view text = input.substr(0, line_end);
-  const auto schema = reprise::flow::parse_json(text);
+  const auto schema = reprise::json::parse_json(text);
   if (!schema) return 0;
   const auto compiled = schemas::compile_schema(*schema);
   if (!compiled) {
@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             "a refusal has a place", text);
     return 0;
   }
-  const auto value = reprise::flow::parse_json(input.substr(std::min(line_end + 1, input.size())));
-  check_value(**compiled, *schema, value ? *value : *reprise::flow::parse_json(sample), text);
+  const auto value = reprise::json::parse_json(input.substr(std::min(line_end + 1, input.size())));
+  check_value(**compiled, *schema, value ? *value : *reprise::json::parse_json(sample), text);
   return 0;
 }

@@ -10,37 +10,37 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
-#include "flow/json.hpp"
-#include "flow/json_number.hpp"
-#include "flow/jsonpath.hpp"
-#include "flow/jsonpath_evaluate.hpp"
-#include "flow/jsonpath_parser.hpp"
+#include "json/json.hpp"
+#include "json/json_number.hpp"
+#include "json/jsonpath.hpp"
+#include "json/jsonpath_evaluate.hpp"
+#include "json/jsonpath_parser.hpp"
 #include "require.hpp"
 
 namespace {
 
-using reprise::flow::Json;
-using reprise::flow::JsonPath;
 using reprise::fuzz::require;
+using reprise::json::Json;
+using reprise::json::JsonPath;
 
 // Queries may multiply what they look at; with the real limits one of those takes seconds.
-constexpr reprise::flow::jsonpath::EvaluationLimits limits{.steps_max = 300'000, .selected_nodes_max = 100'000};
+constexpr reprise::json::jsonpath::EvaluationLimits limits{.steps_max = 300'000, .selected_nodes_max = 100'000};
 
 // What queries are tried on when the input brings no document.
 constexpr std::string_view sample = R"({"a":[1,2.5,{"b":"x","c":null}],"b":{"a":true,"d":[[],{}]},"ü":"\ud83d\ude00"})";
 
 Json check_json(std::string_view text) {
-  auto value = reprise::flow::parse_json(text);
+  auto value = reprise::json::parse_json(text);
   if (!value) {
     require(value.error().starts_with("line "), "a refusal has a place", value.error());
-    return *reprise::flow::parse_json(sample);
+    return *reprise::json::parse_json(sample);
   }
-  const std::string written = reprise::flow::to_text(*value);
-  const auto again = reprise::flow::parse_json(written);
+  const std::string written = reprise::json::to_text(*value);
+  const auto again = reprise::json::parse_json(written);
   require(again.has_value(), "what is written is JSON", written);
-  require(reprise::flow::equal(*value, *again), "what is written reads back the same", written);
-  require(reprise::flow::to_text(*again) == written, "one value has one form", written);
-  require(reprise::flow::hash_of(*value) == reprise::flow::hash_of(*again), "equal values have equal hashes", written);
+  require(reprise::json::equal(*value, *again), "what is written reads back the same", written);
+  require(reprise::json::to_text(*again) == written, "one value has one form", written);
+  require(reprise::json::hash_of(*value) == reprise::json::hash_of(*again), "equal values have equal hashes", written);
   return *std::move(value);
 }
 
@@ -61,7 +61,7 @@ void check_query(std::string_view text, const Json& document) {
     return;
   }
   require(path->text() == text, "a query keeps its text", text);
-  const auto query = reprise::flow::jsonpath::parse_query(text);
+  const auto query = reprise::json::jsonpath::parse_query(text);
   require(query.has_value(), "a query is parsed the same every time", text);
   const auto nodes = evaluate(*query, document, limits);
   require(nodes.has_value() || !nodes.error().empty(), "giving up has a reason", text);

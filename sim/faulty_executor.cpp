@@ -198,26 +198,21 @@ std::size_t depth_of(const event::Payload& input) {
 
 void FaultyExecutor::say(const event::AttemptId& id, const Act& act) {
   if (act.failure) return say_failed(id, *act.failure, act.precondition);
-  runtime::Ended ended;
-  ended.outcome.id = id;
-  ended.outcome.succeeded = true;
+  exec::Succeeded end;
+  std::string body;
   if (act.output.size() <= event::payload_inline_max) {
-    ended.outcome.output = event::Payload::of(act.output);
+    end.output = event::Payload::of(act.output);
   } else {
-    ended.outcome.output = {base::sha256(act.output), act.output.size(), true};
-    ended.body = act.output;
+    end.output = {base::sha256(act.output), act.output.size(), true};
+    body = act.output;
   }
-  model_.sent(id, ended.outcome.output.view());
-  answer(std::move(ended));
+  model_.sent(id, end.output.view());
+  answer(runtime::Ended{{id, std::move(end)}, std::move(body)});
 }
 
 void FaultyExecutor::say_failed(const event::AttemptId& id, Failure failure, bool precondition) {
   model_.sent(id, failure);
-  runtime::Ended ended;
-  ended.outcome.id = id;
-  ended.outcome.failure = std::make_unique<Failure>(std::move(failure));
-  ended.outcome.precondition = precondition;
-  answer(std::move(ended));
+  answer(runtime::Ended{exec::failed(id, std::move(failure), precondition), {}});
 }
 
 }  // namespace reprise::sim

@@ -321,7 +321,7 @@ void History::check_recovery() {
   model_.compare_history(store_.inner());
   std::string states[2];
   for (std::string& state : states) {
-    runtime::Loop loop{store_, executor_, settings_, 1, world_.now()};
+    runtime::Loop loop{store_, {&executor_}, settings_, 1, world_.now()};
     auto plans = loop.recover(pattern_compiler(), world_.now());
     if (!plans) throw Violation{"the store cannot be recovered: " + plans.error().message, 0};
     loop.core().for_each_run([&](const core::Run& run) { core::encode_state(run, state); });

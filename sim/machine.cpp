@@ -44,8 +44,10 @@ void Machine::boot() {
   model_.new_life();
   skew_ = next_skew_;
   store_.power_cycle();
-  loop_ = std::make_unique<runtime::Loop>(store_, executor_, settings_, world_.random().next(), wall());
-  book_ = std::make_unique<runtime::PlanBook>(std::nullopt, core::FactsDecoder{pattern_compiler(), nullptr});
+  loop_ = std::make_unique<runtime::Loop>(store_, runtime::Executors{&executor_}, settings_, world_.random().next(),
+                                          wall());
+  book_ =
+      std::make_unique<runtime::PlanBook>(runtime::PolicyDefaults{}, core::FactsDecoder{pattern_compiler(), nullptr});
   auto plans = loop_->recover(pattern_compiler(), wall());
   if (!plans) {
     if (plans.error().code != ErrorCode::store_unavailable)
@@ -88,7 +90,8 @@ const core::Plan* Machine::document(std::string_view name) const {
 }
 
 void Machine::open_queue(std::size_t handler) {
-  push(runtime::OpenQueue{program_.handlers[handler].name, static_cast<std::uint32_t>(handler),
+  push(runtime::OpenQueue{program_.handlers[handler].name,
+                          {.executor = 0, .handler = static_cast<std::uint32_t>(handler)},
                           executor_.limits[handler]});
 }
 
@@ -115,10 +118,7 @@ void Machine::stop() {
   stopping_ = true;
   loop_->stop_starting();
   for (const event::AttemptId& id : executor_.stop()) {
-    runtime::Ended ended;
-    ended.outcome.id = id;
-    ended.outcome.interrupted = true;
-    inbox_.push_back(std::move(ended));
+    inbox_.push_back(runtime::Ended{{id, exec::Interrupted{}}, {}});
   }
   wake_at(world_.now());
 }

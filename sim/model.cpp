@@ -242,6 +242,16 @@ void Model::read(RunStory& story, const Record& record) {
 
 void Model::closed(RunStory& story, const Record& record) {
   StepStory& step = story.steps.at(record.step);
+  if (record.attempt > 0) {
+    ItemStory& item = item_of(story, record);
+    if (record.type != EventType::skipped || !step.circuit_open)
+      fail(story, words(record) + " of an item without a cause");
+    if (item.status != Status::waiting || item.stage != core::stage::main)
+      fail(story, words(record) + " of an item that does not wait for an attempt");
+    item.status = Status::failed;
+    step.last_end = record.time;
+    return;
+  }
   const auto is_touched = [](const ItemStory& item) { return item.status != Status::untouched; };
   if (step.closed || step.running > 0 || std::ranges::any_of(step.items, is_touched))
     fail(story, words(record) + " of a step that had begun");
@@ -256,7 +266,6 @@ void Model::dead_letter(RunStory& story, const Record& record) {
   item.dead_letter = is_kept;
 }
 
-// Another way, or the same once more because the engine was lost in it.
 void Model::fallback(RunStory& story, const Record& record) {
   ItemStory& item = item_of(story, record);
   const core::StepPlan& plan = story.plan->steps[record.step];
@@ -264,8 +273,8 @@ void Model::fallback(RunStory& story, const Record& record) {
   const bool is_known =
       record.stage == core::stage::fallback ? plan.fallback != core::FallbackRule::none : plan.handles_failure;
   if (!is_known) fail(story, words(record) + ": the plan has no such way");
-  if (record.stage < item.stage || (record.stage == item.stage && !item.lost))
-    fail(story, words(record) + ": this way was tried already");
+  if (record.stage <= item.stage) fail(story, words(record) + ": this way was tried already");
+  item.lost_in_a_row = 0;
   item.stage = record.stage;
   item.status = Status::waiting;
 }
@@ -313,7 +322,7 @@ void Model::check_time(const RunStory& story, const ItemStory& item, const Recor
   // Of flows with more steps, and of runs that began anew before their delay was over, only the engine knows when an item was created.
   const bool is_plain =
       story.plan->steps.size() == 1 && story.steps[0].visits == 1 && (story.reopened == 0 || story.due <= story.epoch);
-  if (is_plain && record.attempt > 1 && item.stage == core::stage::main && policy.max_elapsed &&
+  if (is_plain && record.attempt > item.earlier + 1 && item.stage == core::stage::main && policy.max_elapsed &&
       policy.elapsed_from == ElapsedFrom::creation) {
     const Time base = std::max<Time>(0, story.due - story.epoch);
     if (active - base >= policy.max_elapsed->count() + slack_) fail(story, words(record) + " after max_elapsed");
@@ -330,13 +339,15 @@ void Model::started(RunStory& story, const Record& record) {
   if (story.paused_at != 0) fail(story, words(record) + " while the run is paused");
   if (story.cancel_requested) fail(story, words(record) + " of a run that was cancelled");
   if (step.closed) fail(story, words(record) + " of a step that was skipped");
+  if (step.circuit_open && item.stage == core::stage::main)
+    fail(story, words(record) + " although the circuit is open");
   if ((plan.for_each || plan.prepares) && !step.prepared)
     fail(story, words(record) + " of a step whose items were never counted");
   if (plan.runs_finally != story.finishing) fail(story, words(record) + ": its time has not come, or is over");
   if (record.attempt != item.attempt + 1)
     fail(story, words(record) + " follows attempt " + std::to_string(item.attempt));
   if (plan.policy.max_attempts && item.stage == core::stage::main &&
-      record.attempt > std::max<std::uint64_t>(1, *plan.policy.max_attempts) + item.interrupted) {
+      record.attempt - item.earlier - item.unused > std::max<std::uint64_t>(1, *plan.policy.max_attempts)) {
     fail(story, words(record) + ": max_attempts is " + std::to_string(*plan.policy.max_attempts));
   }
   for (const std::uint32_t need : plan.needs) {
@@ -416,14 +427,17 @@ void Model::completed(RunStory& story, const Record& record) {
 void Model::count_failure(RunStory& story, const Record& record) {
   const core::StepPlan& plan = story.plan->steps[record.step];
   if (plan.breaker_limit == 0 || record.failure == nullptr) return;
+  if (record.lost || record.cut || record.reason == StopReason::canceled) return;  // not the work's own failure
   if ((plan.breaker_classes >> static_cast<unsigned>(record.failure_class) & 1U) == 0) return;
   const std::uint64_t print =
-      fingerprint(*plan.name, record.failure_class, record.failure->message, record.failure->exit_code);
+      fingerprint(*plan.name, record.failure_class, *record.failure);
   const std::uint32_t count = ++story.breakers[{record.step, print}];
   if (item_of(story, record).stage != core::stage::main) return;  // not a matter of the policy any more
-  const bool is_retried = record.will_retry && record.reason == StopReason::none;
-  if (count >= plan.breaker_limit && is_retried) fail(story, words(record) + ": the breaker should have opened");
-  if (count < plan.breaker_limit && record.reason == StopReason::circuit_open)
+  StepStory& step = story.steps[record.step];
+  if (record.precondition || record.reason == StopReason::unclear) return;
+  if (count >= plan.breaker_limit && record.reason != StopReason::circuit_open)
+    fail(story, words(record) + ": the breaker should have opened");
+  if (count < plan.breaker_limit && record.reason == StopReason::circuit_open && !step.circuit_open)
     fail(story, words(record) + ": the breaker opened too soon");
 }
 
@@ -448,6 +462,7 @@ void Model::failed(RunStory& story, const Record& record) {
       if (item.life == life_ || item.outside)
         fail(story, words(record) + ": called lost, but the engine that started it is still there");
       ++story.lost;
+      judge_loss(story, item, record);
     } else if (item.outside && record.failure->message.starts_with("the flow failed: ")) {
       claims_.push_back({story.number, item.child, RunStatus::failed, {}});
     } else if (sent_[story.number][item.token].handed && record.failure->type == "ValueError") {
@@ -465,7 +480,11 @@ void Model::failed(RunStory& story, const Record& record) {
   if (record.precondition && record.will_retry) fail(story, words(record) + ": a precondition is not tried again");
   if (record.will_retry && story.cancel_requested)
     fail(story, words(record) + ": will be tried again, but the run was cancelled");
-  count_failure(story, record);
+  const bool had_begun = item.status == Status::running;
+  if (had_begun || record.precondition) count_failure(story, record);
+  if (record.reason == StopReason::circuit_open) step.circuit_open = true;
+  if (had_begun && !record.lost) item.lost_in_a_row = 0;
+  if (had_begun && !record.lost && record.reason == StopReason::canceled) ++item.unused;
   item.since = record.time;
   item.paused_then = story.paused_until(record.time);
   item.delay = 0;
@@ -478,22 +497,49 @@ void Model::failed(RunStory& story, const Record& record) {
   step.last_end = record.time;
 }
 
+// So many in a row are made again, whatever the policy would say about a failure; the next one is not.
+void Model::judge_loss(const RunStory& story, ItemStory& item, const Record& record) const {
+  const core::StepPlan& plan = story.plan->steps[record.step];
+  ++item.unused;
+  ++item.lost_in_a_row;
+  const bool is_over = item.lost_in_a_row > plan.policy.worker_lost_max.value_or(worker_lost_default);
+  const bool may_be_late = plan.policy.max_elapsed && record.reason == StopReason::deadline;
+  if (plan.effect == Effect::at_most_once) {
+    if (record.reason != StopReason::unclear) fail(story, words(record) + ": lost, and it may have been done");
+  } else if (story.cancel_requested || may_be_late) {
+    if (record.will_retry && record.reason == StopReason::none)
+      fail(story, words(record) + ": lost, and made again too late");
+  } else if (is_over != (record.reason == StopReason::lost)) {
+    fail(story,
+         words(record) + ": loss " + std::to_string(item.lost_in_a_row) + " in a row is not judged by its limit");
+  }
+}
+
+namespace {
+
+// The delays that the next wait of an item may have.
+DelayRange range_of(const Policy& policy, const ItemStory& item) {
+  if (item.lost) return item.lost_in_a_row > 1 ? delay_range(policy, item.lost_in_a_row - 1) : DelayRange{};
+  DelayRange range = delay_range(policy, item.used(), Duration{item.previous_delay});
+  if (!policy.honor_retry_after) return range;
+  range.min = std::max(range.min, Duration{item.floor});
+  range.max = std::max(range.max, Duration{item.floor});
+  return range;
+}
+
+}  // namespace
+
 void Model::retrying(RunStory& story, const Record& record) {
   ItemStory& item = item_of(story, record);
   if (item.status != Status::failing) fail(story, words(record) + " does not follow `failed`");
   if (record.attempt != item.attempt + 1) fail(story, words(record) + " names the wrong attempt");
   const Policy& policy = story.plan->steps[record.step].policy;
-  if (item.stage != core::stage::main) fail(story, words(record) + ": only the main way is retried");
-  if (policy.max_attempts && record.attempt > *policy.max_attempts)
+  if (item.stage != core::stage::main && !item.lost) fail(story, words(record) + ": only the main way is retried");
+  if (policy.max_attempts && !item.lost && item.used() >= *policy.max_attempts)
     fail(story, words(record) + ": max_attempts is " + std::to_string(*policy.max_attempts));
-  DelayRange range = delay_range(policy, item.attempt, Duration{item.previous_delay});
-  if (policy.honor_retry_after) {
-    range.min = std::max(range.min, Duration{item.floor});
-    range.max = std::max(range.max, Duration{item.floor});
-  }
-  if (range.min.count() != record.delay_min || range.max.count() != record.delay_max) {
-    fail(story, words(record) + ": its range is not that of retry " + std::to_string(item.attempt));
-  }
+  const DelayRange range = range_of(policy, item);
+  if (range.min.count() != record.delay_min || range.max.count() != record.delay_max)
+    fail(story, words(record) + ": its range is not that of this retry");
   if (record.delay < record.delay_min || (!record.floored && record.delay > record.delay_max)) {
     fail(story, words(record) + ": the delay lies outside its range");
   }
@@ -501,16 +547,17 @@ void Model::retrying(RunStory& story, const Record& record) {
     fail(story, words(record) + ": due is not the failure's time and the delay");
   item.status = Status::waiting;
   item.delay = record.delay;
-  item.previous_delay = record.delay;
+  if (!item.lost) item.previous_delay = record.delay;
 }
 
 void Model::interrupted(RunStory& story, const Record& record) {
   ItemStory& item = item_of(story, record);
-  if (item.outside) fail(story, words(record) + " of an attempt that is not here");
+  if (item.outside && !story.cancel_requested) fail(story, words(record) + " of an attempt that is not here");
+  item.outside = false;
   if (item.status == Status::running) {
     --story.steps[record.step].running;
     --story.running;
-    ++item.interrupted;
+    ++item.unused;
   } else if (item.status != Status::waiting || !story.cancel_requested) {
     fail(story, words(record) + " of an item that does nothing");
   }
@@ -552,32 +599,42 @@ void Model::reopened(RunStory& story, const Record& record) {
     StepStory& step = story.steps[index];
     if (story.plan->steps[index].runs_finally) {
       step = {};
-    } else {
-      reopen_step(story, index, step, record);
+    } else if (reopen_step(story, index, step, record)) {
+      std::erase_if(story.breakers, [&](const auto& entry) { return entry.first.first == index; });
     }
   }
 }
 
-void Model::reopen_step(const RunStory& story, std::uint32_t index, StepStory& step, const Record& record) const {
+// True: what had failed in it is tried again.
+bool Model::reopen_step(const RunStory& story, std::uint32_t index, StepStory& step, const Record& record) const {
   const core::StepPlan& plan = story.plan->steps[index];
-  if (step.closed) step.prepared = false;
-  step.closed = false;
+  bool retries = false;
+  if (!record.resumes) {
+    if (step.closed) step.prepared = false;
+    step.closed = false;
+  }
   for (std::uint32_t number = 0; number < step.items.size(); ++number) {
     ItemStory& item = step.items[number];
     const bool is_chosen =
-        record.from_step == 0 || (record.from_step == index + 1 && (record.items == 0 || record.items == number + 1));
+        !record.resumes &&
+        (record.from_step == 0 || (record.from_step == index + 1 && (record.items == 0 || record.items == number + 1)));
     const bool goes_on = item.status == Status::canceled;  // with its attempts, and with what is left of its wait
     if (!goes_on && (item.status != Status::failed || !is_chosen)) continue;
     const bool is_asked_again = plan.for_each ? !step.prepared : plan.prepares && item.attempt == 0;
     if (is_asked_again) step.prepared = false;
-    if (goes_on) ++item.interrupted;
+    const std::uint32_t attempts = goes_on ? 0 : item.attempt;
+    retries |= !goes_on;
+    if (!goes_on) step.circuit_open = false;
     if (!goes_on || is_asked_again) item = {};
+    item.attempt = std::max(item.attempt, attempts);
+    item.earlier = std::max(item.earlier, attempts);
     if (plan.verb != core::Verb::call || is_asked_again) continue;  // it begins anew
     item.status = Status::waiting;
     if (goes_on && item.delay > 0) continue;
     item.since = record.time;
     item.paused_then = story.paused_total;
   }
+  return retries;
 }
 
 void Model::ended(RunStory& story, const Record& record) {

@@ -33,26 +33,31 @@ struct ItemStory {
   Status status = Status::untouched;
   std::uint32_t attempt = 0;
   std::uint32_t token = 0;
-  std::uint32_t interrupted = 0;  // attempts that ended without a result because the engine was stopped
-  std::uint32_t life = 0;         // of the engine that started it
-  std::uint8_t stage = 0;         // core::stage
-  bool lost = false;              // its last attempt was
-  bool outside = false;           // running: its end comes from ...
-  std::uint64_t child = 0;        // ... this run
+  std::uint32_t earlier = 0;  // attempts before it was retried on request
+  std::uint32_t unused = 0;   // of the others: lost or interrupted
+  std::uint32_t lost_in_a_row = 0;
+  std::uint32_t life = 0;   // of the engine that started it
+  std::uint8_t stage = 0;   // core::stage
+  bool lost = false;        // its last attempt was
+  bool outside = false;     // running: its end comes from ...
+  std::uint64_t child = 0;  // ... this run
   bool dead_letter = false;
-  Time since = 0;        // waiting: from then on ...
-  Time paused_then = 0;  // ... of the time the run had been paused by then
-  Time delay = 0;        // ... for this long
-  Time previous_delay = 0;
-  Time floor = 0;  // the failure's retry_after
+  Time since = 0;           // waiting: from then on ...
+  Time paused_then = 0;     // ... of the time the run had been paused by then
+  Time delay = 0;           // ... for this long
+  Time previous_delay = 0;  // after a failure of its own
+  Time floor = 0;           // the failure's retry_after
+
+  std::uint32_t used() const { return attempt - earlier - unused; }
 };
 
 struct StepStory {
   std::vector<ItemStory> items;
   std::uint32_t running = 0;
   std::uint32_t visits = 1;
-  Time last_end = 0;      // of any of its items
-  bool closed = false;    // skipped or unreachable
+  Time last_end = 0;    // of any of its items
+  bool closed = false;  // skipped or unreachable
+  bool circuit_open = false;
   bool prepared = false;  // its items were counted, or it was said that it may begin
 };
 
@@ -146,12 +151,13 @@ class Model {
   void completed(RunStory& story, const event::Record& record);
   void failed(RunStory& story, const event::Record& record);
   void retrying(RunStory& story, const event::Record& record);
+  void judge_loss(const RunStory& story, ItemStory& item, const event::Record& record) const;
   void interrupted(RunStory& story, const event::Record& record);
   void fallback(RunStory& story, const event::Record& record);
   void finishing(RunStory& story, const event::Record& record);
   void closed(RunStory& story, const event::Record& record);
   void dead_letter(RunStory& story, const event::Record& record);
-  void reopen_step(const RunStory& story, std::uint32_t index, StepStory& step, const event::Record& record) const;
+  bool reopen_step(const RunStory& story, std::uint32_t index, StepStory& step, const event::Record& record) const;
   void revisited(RunStory& story, const event::Record& record);
   void reopened(RunStory& story, const event::Record& record);
   void ended(RunStory& story, const event::Record& record);

@@ -447,7 +447,7 @@ TEST_F(Decide, either_answer_exits_with_0) {
 TEST_F(Decide, in_words) {
   const std::string file = directory_.write("policy", "jitter: none");
   EXPECT_EQ(run({"policy", "decide", file}, R"({"attempt": 1})").out.substr(0, 11), "retry in 1s");
-  EXPECT_EQ(run({"policy", "decide", file}, R"({"attempt": 3})").out, "stop: attempts (attempt 3 of 3)\n");
+  EXPECT_EQ(run({"policy", "decide", file}, R"({"attempt": 3})").out, "stop: attempts (3 of 3 attempts are used)\n");
 }
 
 TEST_F(Decide, a_question_with_mistakes_exits_with_3) {

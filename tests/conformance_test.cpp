@@ -244,7 +244,7 @@ TEST_P(Conformance, every_case_holds) {
 INSTANTIATE_TEST_SUITE_P(Files, Conformance,
                          ::testing::Values(CaseFile{"argyll", 81}, CaseFile{"azolla", 135}, CaseFile{"classify", 114},
                                            CaseFile{"native", 173}, CaseFile{"prodigy", 146},
-                                           CaseFile{"rh_agents", 136}, CaseFile{"wave", 110}),
+                                           CaseFile{"rh_agents", 136}, CaseFile{"rule0", 73}, CaseFile{"wave", 110}),
                          [](const auto& each) { return std::string{each.param.name}; });
 
 TEST(ConformanceFiles, a_missing_file_is_a_failure) {

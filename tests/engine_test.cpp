@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <latch>
 #include <mutex>
 #include <set>
@@ -232,6 +233,23 @@ TEST_P(EngineApi, a_handler_that_does_not_listen_holds_up_nobody) {
   gate.open();
   EXPECT_EQ(outcome(engine, submitted(engine, {.handler = "quick"})).status, RunStatus::succeeded);
   EXPECT_EQ(events_of(engine, deaf), before);  // its result came too late
+}
+
+TEST_P(EngineApi, a_thread_that_comes_back_takes_what_waits_although_nothing_else_happens) {
+  EngineSettings with = settings();
+  with.threads = 1;
+  with.max_abandoned = 0;
+  with.grace = 5ms;
+  Gate gate;
+  std::promise<void> called;
+  Engine engine = make(with);
+  ASSERT_TRUE(engine.handle("deaf", [&] { gate.pass(); }, {.retry = policy::none, .timeout = 5ms}));
+  ASSERT_TRUE(engine.handle("quick", [&] { called.set_value(); }));
+  EXPECT_EQ(outcome(engine, submitted(engine, {.handler = "deaf"})).failure.kind, FailureKind::timeout);
+  submitted(engine, {.handler = "quick"});
+  while (engine.stats().ready != 1) std::this_thread::sleep_for(1ms);  // there is no thread for it
+  gate.open();
+  EXPECT_EQ(called.get_future().wait_for(20s), std::future_status::ready);
 }
 
 TEST_P(EngineApi, a_key_finds_the_same_run) {

@@ -28,6 +28,8 @@ struct Evidence {
   bool dns_error = false;
   bool schema_failed = false;
   bool test_step = false;                          // a step of `kind: test`: an unexplained exit code is a test_failure
+  bool names_failing_tests = false;                // ... and its output says which
+  bool by_first_rules = false;                     // of a run that 0.1.0 began: without the words and types that came later
   std::optional<FailureClass> failure_class = {};  // the handler's own word
   FailureKind kind = FailureKind::none;
   std::optional<bool> permanent = {};
@@ -65,6 +67,14 @@ std::optional<Duration> parse_retry_after(std::string_view value, std::chrono::s
 // The same failure again? Timestamps, durations, ids, addresses, paths and long numbers are taken out of the message, so that only
 // what does not vary from attempt to attempt counts.
 std::string normalize_message(std::string_view message);
+
+// Fingerprints are stored and compared with later ones of the same run, so a run keeps the rules it began with.
+enum class FingerprintRules : std::uint8_t {
+  by_message = 1,  // of runs that 0.1.0 began
+  by_cause = 2,    // what failed (Failure::cause) where that is known, else the message
+};
+std::uint64_t fingerprint(std::string_view step, FailureClass failure_class, const Failure& failure,
+                          FingerprintRules rules = FingerprintRules::by_cause);
 std::uint64_t fingerprint(std::string_view step, FailureClass failure_class, std::string_view message,
                           std::optional<int> exit_code);
 

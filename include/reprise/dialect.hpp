@@ -40,6 +40,10 @@ struct ReadPolicy {
 std::expected<ReadPolicy, std::vector<Diagnostic>> read_policy(std::string text, Dialect dialect,
                                                                std::string file = "-", const NamedPolicies& names = {});
 
+// What a system does for an actor type (tool, llm, agent, or your own) that nobody has configured. In rh_agents tool and llm are retried
+// on that system's own list of errors, and no other type is retried at all; azolla, wave, argyll and prodigy make no difference.
+Policy built_in_policy(Dialect dialect, std::string_view actor_type);
+
 enum class TextFormat : std::uint8_t { yaml, json };
 
 struct WrittenPolicy {

@@ -9,7 +9,7 @@
 //   auto outcome = engine.wait(*run);                                                          // an outcome, or an error
 //
 // Kill the program at any moment: what submit() accepted is not lost, what was recorded does not run again, waits go on where they were.
-// An attempt that was running then counts as a failed one (`worker_lost`) and its policy decides.
+// An attempt that was running then is lost (`worker_lost`) and made again, without being counted.
 // examples/durable_tasks.cpp is a complete program.
 //
 // Thread safety: every function may be called from any thread, also from handlers; wait() inside a handler holds that thread.
@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,6 +32,8 @@
 #include <utility>
 #include <vector>
 
+#include <reprise/codec.hpp>
+#include <reprise/dialect.hpp>
 #include <reprise/env.hpp>
 #include <reprise/error.hpp>
 #include <reprise/event.hpp>
@@ -85,10 +88,13 @@ class Work {
 using Handler = std::function<std::expected<std::string, Failure>(Work&)>;
 
 struct HandlerOptions {
-  std::string type = "tool";  // actor type: tool, llm, agent, or your own; chooses the policy when `retry` is absent
+  // Actor type: tool, llm, agent (or rh-agents' words: tool_call …), or your own; chooses the policy when `retry` is absent.
+  std::string type = "tool";
   std::optional<Policy> retry = {};
   std::optional<Duration> timeout = {};  // of each attempt; the policy's attempt_timeout, if shorter, wins
   std::uint32_t concurrency = 0;         // attempts at a time; 0 = as many as the engine has threads for
+  // at_most_once: what was lost, interrupted or out of time is not made again, but kept as a dead letter (reason `unclear`).
+  Effect effect = Effect::keyed;
 };
 
 // ---- Submitting ----------------------------------------
@@ -103,6 +109,20 @@ struct Task {
   std::uint8_t priority = 5;              // 0 (last) … 9 (first), among what is ready
   std::optional<Policy> retry = {};       // instead of the handler's own; read_policy() reads it from any dialect
   std::optional<Duration> deadline = {};  // of the run, from now
+};
+
+// The same for a Call, whose name and input come with it.
+struct SubmitOptions {
+  std::string key = {};
+  Duration delay{0};
+  std::uint8_t priority = 5;
+  std::optional<Policy> retry = {};
+  std::optional<Duration> deadline = {};
+};
+
+struct EffectivePolicy {
+  Policy policy = {};
+  PolicyLevel level = PolicyLevel::built_in;
 };
 
 struct RunInfo {
@@ -190,8 +210,12 @@ struct EngineSettings {
   std::optional<Duration> keep_ended = {};          // retention by age; std::nullopt = for ever
   std::optional<std::uint64_t> keep_count = {};     // retention by number of ended runs
   std::optional<Policy> retry = {};                 // for handlers of any type that say nothing
-  const TypeTree* types = nullptr;                  // error types of your own; must outlive the engine
-  Env* env = nullptr;                               // nullptr = system_env()
+  // For handlers of one actor type that say nothing; more specific than `retry`.
+  std::map<std::string, Policy, std::less<>> retry_by_type = {};
+  Dialect built_ins = Dialect::native;  // whose built-in policies handlers get that nothing is configured for
+  // Error types of your own, for every policy that brings none (Policy::types); must outlive the engine.
+  const TypeTree* types = nullptr;
+  Env* env = nullptr;  // nullptr = system_env()
 };
 
 class Engine {
@@ -209,11 +233,28 @@ class Engine {
   std::expected<void, Error> handle(std::string name, F function, HandlerOptions options = {}) {
     return add_handler(std::move(name), adapt(std::move(function)), std::move(options));
   }
+  // A handler with types. The function takes the input, or Work& and the input (nothing, or Work&, where the Call has none), and returns the
+  // result or a std::expected of it. An input that cannot be read fails the attempt as invalid_input.
+  template <class R, class... A, class F>
+  std::expected<void, Error> handle(Call<R(A...)> call, F function, HandlerOptions options = {}) {
+    return add_handler(std::string{call.name}, adapt_typed<R, A...>(std::move(function)), std::move(options));
+  }
   // The steps' handlers must be known. A run keeps the flow it was submitted with, also when the name gets a new one.
   std::expected<void, Error> flow(Flow flow);
 
+  // The policy of a task of this handler that brings none, and the level it comes from: handler, type, engine, or built in.
+  std::expected<EffectivePolicy, Error> effective_policy(std::string_view handler) const;
+
   // Durable when it returns. With a key that is known already: that run, and nothing new.
   std::expected<RunId, Error> submit(Task task);
+  template <class R, class A>
+  std::expected<RunId, Error> submit(Call<R(A)> call, const In<A>& input, SubmitOptions options = {}) {
+    return submit(task_of(call.name, Codec<In<A>>::encode(input), std::move(options)));
+  }
+  template <class R>
+  std::expected<RunId, Error> submit(Call<R()> call, SubmitOptions options = {}) {
+    return submit(task_of(call.name, {}, std::move(options)));
+  }
   // The same for callers that must not queue: with max_inbox requests on their way it answers `full` at once instead of waiting for room.
   std::expected<RunId, Error> try_submit(Task task);
   // All or none are checked; then all are recorded together.
@@ -248,9 +289,46 @@ class Engine {
 
   template <class F>
   static Handler adapt(F function);
+  template <class R, class... A, class F>
+  static Handler adapt_typed(F function);
+  static Task task_of(std::string_view handler, std::string input, SubmitOptions options);
 
   std::unique_ptr<State> state_;
 };
+
+namespace detail {
+
+// The result of a handler as it is recorded, from what the function returned: a value, nothing, or a std::expected of either.
+template <class Encode, class Call>
+std::expected<std::string, Failure> recorded(Encode encode, Call call) {
+  using Raw = decltype(call());
+  using Result = ResultOf<std::remove_cvref_t<Raw>>;
+  if constexpr (std::is_void_v<Raw>) {
+    call();
+    return std::string{};
+  } else if constexpr (Result::is_expected) {
+    auto result = call();
+    if (!result) return std::unexpected{failure_from(std::move(result).error())};
+    if constexpr (std::is_void_v<typename Result::Value>) {
+      return std::string{};
+    } else {
+      return encode(*std::move(result));
+    }
+  } else {
+    return encode(call());
+  }
+}
+
+// std::string, what becomes one, void, or a std::expected of them.
+template <class Raw>
+consteval bool returns_text() {
+  using Result = ResultOf<std::remove_cvref_t<Raw>>;
+  using Value = std::conditional_t<Result::is_expected, typename Result::Value, Raw>;
+  return std::is_void_v<Value> || std::convertible_to<Value, std::string> ||
+         std::convertible_to<Value, std::string_view>;
+}
+
+}  // namespace detail
 
 template <class F>
 Handler Engine::adapt(F function) {
@@ -266,22 +344,65 @@ Handler Engine::adapt(F function) {
         return std::invoke(function);
       }
     };
-    using Raw = decltype(call());
-    if constexpr (std::is_void_v<Raw>) {
-      call();
-      return std::string{};
-    } else if constexpr (detail::ResultOf<std::remove_cvref_t<Raw>>::is_expected) {
-      auto result = call();
-      if (!result) return std::unexpected{detail::failure_from(std::move(result).error())};
-      if constexpr (std::is_void_v<typename detail::ResultOf<std::remove_cvref_t<Raw>>::Value>) {
-        return std::string{};
-      } else {
-        return std::string{*std::move(result)};
-      }
+    constexpr bool fits = detail::returns_text<decltype(call())>();
+    static_assert(fits,
+                  "reprise: a handler returns std::string, void, or a std::expected of them; for other types use a "
+                  "typed handler: "
+                  "engine.handle(reprise::Call<int(std::string)>{\"name\"}, ...)");
+    if constexpr (fits) {
+      return detail::recorded([](auto&& text) { return std::string(std::forward<decltype(text)>(text)); }, call);
     } else {
-      return std::string{call()};
+      return std::string{};
     }
   };
+}
+
+template <class R, class... A, class F>
+Handler Engine::adapt_typed(F function) {
+  static_assert(std::invocable<F&, Work&, const In<A>&...> || std::invocable<F&, const In<A>&...>,
+                "reprise: the function of a typed handler takes the Call's input, or reprise::Work& and the input");
+  return [function = std::move(function)](Work& work) mutable -> std::expected<std::string, Failure> {
+    auto run = [&](const auto&... input) {
+      auto call = [&]() -> decltype(auto) {
+        if constexpr (std::invocable<F&, Work&, decltype(input)...>) {
+          return std::invoke(function, work, input...);
+        } else {
+          return std::invoke(function, input...);
+        }
+      };
+      return detail::recorded(
+          [](auto&& value) {
+            using Value = std::remove_cvref_t<decltype(value)>;
+            static_assert(
+                std::convertible_to<Value, R>,
+                "reprise: the function of a typed handler returns the Call's result, or a std::expected of it");
+            return Codec<std::conditional_t<std::is_void_v<R>, Value, R>>::encode(std::forward<decltype(value)>(value));
+          },
+          call);
+    };
+    if constexpr (sizeof...(A) == 0) {
+      return run();
+    } else {
+      const auto input = Codec<In<A>...>::decode(work.input());
+      if (!input) {
+        return std::unexpected{Failure{.type = "DecodeError",
+                                       .message = "the input cannot be read: " + input.error(),
+                                       .failure_class = FailureClass::deterministic,
+                                       .kind = FailureKind::invalid_input}};
+      }
+      return run(*input);
+    }
+  };
+}
+
+inline Task Engine::task_of(std::string_view handler, std::string input, SubmitOptions options) {
+  return {.handler = std::string{handler},
+          .input = std::move(input),
+          .key = std::move(options.key),
+          .delay = options.delay,
+          .priority = options.priority,
+          .retry = std::move(options.retry),
+          .deadline = options.deadline};
 }
 
 }  // namespace reprise

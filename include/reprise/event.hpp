@@ -88,22 +88,32 @@ struct Event {
   std::uint32_t item = 0;     // 0-based
   std::uint64_t attempt = 0;  // 1-based; 0 when the event concerns none
 
-  bool is_retry = false;                 // started
-  bool will_retry = false;               // failed
-  bool lost = false;                     // failed: the engine died during the attempt
-  bool precondition = false;             // failed: before there was an attempt
-  std::optional<Failure> failure = {};   // failed; retrying and a retry's started: the failure before it
-  StopReason reason = StopReason::none;  // failed: why there is no further attempt
+  std::string actor_type = {};  // of the step: tool, llm, agent, or your own; empty = not recorded
+  bool replayed = false;        // told once more by `replay`: nothing ran
+  bool is_retry = false;        // the attempt is not the first
+  bool will_retry = false;      // failed
+  bool lost = false;            // failed: the engine died during the attempt
+  bool precondition = false;    // failed: before there was an attempt
+  bool cut = false;             // failed: a limit of the work item itself ended the attempt
+  // failed; retrying and a retry's started: the failure before it; interrupted: what stopped it, if that is known
+  std::optional<Failure> failure = {};
+  bool resumes = false;                  // reopened: what was stopped goes on, and nothing that had failed
+  StopReason reason = StopReason::none;  // failed: why there is no further attempt; skipped, of an item: the same
   std::int32_t rule = -1;                // failed, retrying: the entry of never_on or only_on that decided
   std::uint64_t next_attempt = 0;        // retrying
   Duration delay{0};                     // retrying, and started when it is a retry: the wait before it
   DelayRange range{};                    // retrying: where the delay was drawn from
   bool floored = false;                  // retrying: retry_after lifted the delay
-  WallTime due{};                    // retrying, submitted with a delay; handed_over, extended: its time is over then
-  std::uint64_t total_attempts = 0;  // completed, failed for good
-  Duration total_elapsed{0};         // completed, failed for good, ended
-  std::uint32_t items = 0;           // prepared
-  RunStatus status = RunStatus::running;  // ended; finishing: what it would end with
+  WallTime due{};  // retrying, submitted with a delay; handed_over, extended: its time is over then
+  // Of an attempt: how many so far count towards max_attempts, and which do not. All 0: every one does, or it is not known.
+  std::uint64_t used_attempts = 0;
+  std::uint64_t lost_attempts = 0;
+  std::uint64_t interrupted_attempts = 0;
+  std::uint64_t total_attempts = 0;             // completed, failed for good
+  Duration total_elapsed{0};                    // completed, failed for good, ended
+  std::uint32_t items = 0;                      // prepared, and submitted with a list
+  std::optional<std::uint32_t> only_item = {};  // reopened: the item of that step it was limited to
+  RunStatus status = RunStatus::running;        // ended; finishing: what it would end with
   // progress: its words; signaled: the name; submitted: the key; cancel_requested: why; fallback: which (fallback, on_failure);
   // reopened: the step it was limited to; completed: length and hash of the whole output, when `output` is not all of it;
   // handed_over: the id of the other run

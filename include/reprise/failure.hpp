@@ -67,6 +67,13 @@ struct Failure {
   std::optional<Duration> retry_after = {};  // a floor under the next delay
   std::optional<bool> permanent = {};        // true: do not retry. false: a verdict too (Argyll's "not completed")
   std::string details = {};                  // free text for people; never matched
+  bool failed_check = false;                 // the work was done, and a check of its result failed; not stored
+  std::uint64_t cause =
+      0;  // stands for what failed (tests, places in a schema): equal ones are the same failure. 0: the message says it
+  // What the attempt left behind for who repairs it (docs/formats/events.md). Above 512 bytes the engine keeps it once in its store: then
+  // this is its SHA-256 in hexadecimal, and `evidence_size` is larger than what stands here.
+  std::string evidence = {};
+  std::uint64_t evidence_size = 0;
 
   bool operator==(const Failure&) const = default;
 };

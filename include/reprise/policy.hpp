@@ -30,7 +30,8 @@ namespace reprise {
 enum class Backoff : std::uint8_t { constant, linear, exponential, fibonacci, list, decorrelated };
 enum class Jitter : std::uint8_t { none, full, equal, ratio };
 enum class Matching : std::uint8_t { tree, exact };
-enum class ElapsedFrom : std::uint8_t { creation, first_start };
+// `submission`: as creation, but a task's delay counts too (Azolla). The numbers are stored.
+enum class ElapsedFrom : std::uint8_t { creation, first_start, submission };
 
 std::string_view name_of(Backoff backoff) noexcept;
 std::string_view name_of(Jitter jitter) noexcept;
@@ -104,13 +105,17 @@ struct FailureRule {
 
 using FailureRules = std::vector<FailureRule>;
 
+inline constexpr std::uint32_t worker_lost_default = 3;
+
 struct Policy {
   // When to stop.
   std::optional<std::uint64_t> max_attempts = 3;           // total runs, the first included; nullopt = no cap
   std::optional<Duration> max_elapsed = std::nullopt;      // since `elapsed_from`; nullopt = no limit
-  ElapsedFrom elapsed_from = ElapsedFrom::creation;        // rh-agents counts from the start of the first attempt
+  ElapsedFrom elapsed_from = ElapsedFrom::creation;        // rh-agents: the first start; Azolla: the task's submission
   std::optional<Duration> attempt_timeout = std::nullopt;  // each attempt; nullopt = none
   std::optional<Duration> retry_budget = std::nullopt;     // sum of all waits; nullopt = no limit
+  // Losses in a row that are made again; 0 = the first one stops the work. nullopt = worker_lost_default.
+  std::optional<std::uint32_t> worker_lost_max = std::nullopt;
 
   // How long to wait.
   Backoff backoff = Backoff::exponential;
@@ -150,14 +155,34 @@ inline constinit const Policy agent{.max_attempts = 1};
 const Policy* named(std::string_view name) noexcept;  // none, standard, aggressive, patient; nullptr otherwise
 }  // namespace policy
 
-// What is known when an attempt has just failed.
+// What ended an attempt. Only what is the work's own failure is judged by the work's own rules: its lists, classes and verdicts, the
+// breaker and the number of attempts.
+enum class AttemptEnd : std::uint8_t {
+  failed,       // by itself
+  timed_out,    // its time was over, or it showed no sign of life: a failure, too
+  lost,         // the engine or the worker died while it ran
+  interrupted,  // a person, a signal, the run's deadline or a stop of the engine ended it
+  deadline,     // the limit of its work item (max_elapsed and its like) ended it
+};
+
+// What happens when the same work is done twice. `at_most_once`: it must not be, so work whose end is unclear is kept for a person.
+enum class Effect : std::uint8_t { keyed, idempotent, at_most_once };
+std::string_view name_of(Effect effect) noexcept;
+std::optional<Effect> effect_named(std::string_view name) noexcept;
+
+// What is known when an attempt has just ended without success.
 struct History {
-  std::uint64_t attempt = 1;   // the one that failed, 1-based
+  std::uint64_t attempt = 1;   // used attempts, this one included unless it was lost or interrupted: those are not used
   Duration elapsed{0};         // since the work was created, or as the policy's `elapsed_from` says
   Duration waited{0};          // sum of the waits so far
   Duration previous_delay{0};  // the wait before this attempt; 0 = there was none
   bool canceled = false;       // the run was cancelled or interrupted
   bool circuit_open = false;   // a breaker refuses this failure
+  // only_on and never_on are not asked: a failed check under rh-agents, whose lists name exceptions.
+  bool skips_lists = false;
+  AttemptEnd end = AttemptEnd::failed;
+  std::uint32_t lost_in_a_row = 1;  // lost: this one included
+  Effect effect = Effect::keyed;
 };
 
 enum class StopReason : std::uint8_t {
@@ -171,7 +196,10 @@ enum class StopReason : std::uint8_t {
   deadline,
   budget,
   max_visits,  // the engine only: the step was visited too often
+  lost,        // too many losses in a row
+  unclear,     // nobody knows whether the work was done, and it must not be done twice
 };
+inline constexpr StopReason last_stop_reason = StopReason::unclear;
 std::string_view name_of(StopReason reason) noexcept;
 
 struct DelayRange {
@@ -199,7 +227,7 @@ struct Decision {
 // `previous` is the delay used before, which only `decorrelated` looks at.
 DelayRange delay_range(const Policy& policy, std::uint64_t retry, Duration previous = Duration{0}) noexcept;
 
-// The rules in their order; the first that applies gives the reason.
+// The rules in their order; the first that applies gives the reason. What was lost or interrupted is made again without being judged.
 Decision decide(const Policy& policy, const History& history, const Failure& failure, Random& random);
 
 // What happens if every attempt fails at once with something retryable; deadlines are judged by nominal delays.
@@ -228,6 +256,10 @@ struct ResolvedPolicy {
   const Policy* policy;  // one of the levels, or a built-in
   PolicyLevel level;
 };
+// Actor types have more than one name: tool_call, llm_call and agent_call (rh-agents), and every spelling in capitals, are tool, llm and
+// agent. Any other word is a type of its own, and comes back as it is.
+std::string_view actor_type_of(std::string_view word) noexcept;
+
 // `actor_type` chooses the built-in: tool, llm, agent; any other type gets `standard`.
 ResolvedPolicy resolve(const PolicyLevels& levels, std::string_view actor_type) noexcept;
 

@@ -31,6 +31,24 @@ std::string base64_for_urls(std::string_view bytes) {
   return text;
 }
 
+std::optional<std::string> from_base64(std::string_view text) {
+  constexpr std::size_t piece_max = std::size_t{4} << 20U;
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::string bytes;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view piece = rest.substr(0, piece_max);
+    rest.remove_prefix(piece.size());
+    const std::size_t before = bytes.size();
+    bytes.resize(before + piece.size() / 4 * 3);
+    if (EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data() + before),
+                        reinterpret_cast<const unsigned char*>(piece.data()), static_cast<int>(piece.size())) < 0)
+      return std::nullopt;
+  }
+  bytes.resize(bytes.size() - (text.ends_with("==") ? 2U : text.ends_with('=') ? 1U : 0U));
+  if (base64(bytes) != text) return std::nullopt;  // it takes blanks and bits too many for granted
+  return bytes;
+}
+
 bool same_secret(std::string_view left, std::string_view right) noexcept {
   return left.size() == right.size() && CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
 }

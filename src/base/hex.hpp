@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,19 @@ inline std::string hexadecimal(std::string_view bytes) {
   text.reserve(bytes.size() * 2);
   for (const char c : bytes) append_hex(text, static_cast<unsigned char>(c), 2);
   return text;
+}
+
+// The other way; std::nullopt: something there is no digit, or half a byte.
+inline std::optional<std::string> bytes_of_hexadecimal(std::string_view digits) {
+  if (digits.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  bytes.reserve(digits.size() / 2);
+  for (std::size_t at = 0; at < digits.size(); at += 2) {
+    std::uint32_t byte = 0;
+    if (!read_hex(digits.substr(at, 2), byte)) return std::nullopt;
+    bytes.push_back(static_cast<char>(byte));
+  }
+  return bytes;
 }
 
 }  // namespace reprise::base

@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "base/check.hpp"
+
 namespace reprise::base {
 
 Sha256::Sha256() : state_{std::make_unique<SHA256state_st>()} { SHA256_Init(state_.get()); }
@@ -23,6 +25,18 @@ std::string sha256(std::string_view bytes) {
   Sha256 hasher;
   hasher.add(bytes);
   return hasher.take();
+}
+
+// Not OpenSSL's own, which asks EVP.
+std::string hmac_sha256(std::string_view key, std::string_view bytes) {
+  constexpr std::size_t block_bytes = 64;
+  REPRISE_CHECK(key.size() <= block_bytes);
+  const auto padded = [&](char pad) {
+    std::string block(block_bytes, pad);
+    for (std::size_t at = 0; at < key.size(); ++at) block[at] = static_cast<char>(block[at] ^ key[at]);
+    return block;
+  };
+  return sha256(padded(0x5C) + sha256(padded(0x36).append(bytes)));
 }
 
 }  // namespace reprise::base

@@ -25,4 +25,7 @@ class Sha256 {
 
 std::string sha256(std::string_view bytes);  // 32 bytes
 
+// RFC 2104: 32 bytes that only those who have the key can make. A key has at most 64 bytes.
+std::string hmac_sha256(std::string_view key, std::string_view bytes);
+
 }  // namespace reprise::base

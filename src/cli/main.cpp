@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "cli/app.hpp"
+#include "cli/tree/app.hpp"
 
 namespace {
 

@@ -18,10 +18,6 @@ Extra& extra_of(Run& run) {
   return *run.extra;
 }
 
-std::uint64_t fingerprint_of(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure) {
-  return fingerprint(*run.step_plan(step).name, failure_class, failure.message, failure.exit_code);
-}
-
 bool is_tracked(const StepPlan& plan, FailureClass failure_class) {
   return plan.breaker_limit > 0 && (plan.breaker_classes >> static_cast<unsigned>(failure_class) & 1U) != 0;
 }
@@ -42,6 +38,61 @@ void count_failure(Run& run, std::uint32_t step, FailureClass failure_class, con
 void reset_breaker(Run& run, std::uint32_t step) {
   if (run.extra == nullptr) return;
   std::erase_if(run.extra->breakers, [&](const Extra::Count& count) { return count.step == step; });
+}
+
+Trouble& trouble_of(Item& item) {
+  if (item.trouble == nullptr) item.trouble = std::make_unique<Trouble>();
+  return *item.trouble;
+}
+
+// It has succeeded: what is left of its trouble is which of its attempts count.
+void forget_failure(Item& item) {
+  if (item.trouble == nullptr) return;
+  const Trouble before = std::move(*item.trouble);
+  item.trouble.reset();
+  if (before.lost + before.interrupted + before.earlier == 0) return;
+  Trouble& counts = trouble_of(item);
+  counts.lost = before.lost;
+  counts.interrupted = before.interrupted;
+  counts.earlier = before.earlier;
+}
+
+// An attempt that did not end by itself is not used.
+void count_attempt(Trouble& trouble, const Record& failed) {
+  if (failed.lost) {
+    ++trouble.lost;
+    ++trouble.lost_in_a_row;
+    return;
+  }
+  trouble.lost_in_a_row = 0;
+  if (failed.reason == StopReason::canceled) ++trouble.interrupted;
+}
+
+// What the work itself said is worth more than that it was lost or stopped afterwards: the next attempt is told the former.
+void take_failure(Trouble& trouble, const Record& failed, bool own_failures_only) {
+  using Cause = Trouble::Cause;
+  const bool is_own = !own_failures_only || !(failed.lost || failed.reason == StopReason::canceled);
+  if (!is_own && !failed.lost && trouble.cause != Cause::none) return;
+  if (!is_own && trouble.cause == Cause::own) return;
+  trouble.cause = is_own ? Cause::own : Cause::loss;
+  trouble.failure = *failed.failure;
+  if (!trouble.failure.failure_class) trouble.failure.failure_class = failed.failure_class;
+}
+
+// An item that is retried on request. A number names one attempt for ever: they go on, and only the count begins again.
+void begin_anew(Item& item, bool keeps_numbers) {
+  const std::uint32_t attempts = item.attempt;
+  item = Item{};
+  if (!keeps_numbers || attempts == 0) return;
+  item.attempt = attempts;
+  trouble_of(item).earlier = attempts;
+}
+
+// The breaker counts what the work itself has done wrong.
+bool is_counted(const Run& run, const Record& failed, bool had_begun) {
+  if (!run.judges_own_failures_only()) return true;
+  const bool is_foreign = failed.lost || failed.cut || failed.reason == StopReason::canceled;
+  return !is_foreign && (had_begun || failed.precondition);
 }
 
 void consume_signal(Run& run, std::string_view name) {
@@ -98,7 +149,15 @@ bool has_nothing_waiting(StepState& state) {
 
 }  // namespace
 
-bool is_doomed(const Run& run, std::uint32_t step) { return run.steps[step].failed > tolerated(run, step); }
+bool is_doomed(const Run& run, std::uint32_t step) {
+  const StepState& state = run.steps[step];
+  return state.failed > tolerated(run, step) || (state.circuit_open && state.succeeded < state.items);
+}
+
+std::uint64_t fingerprint_of(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure) {
+  return fingerprint(*run.step_plan(step).name, failure_class, failure,
+                     run.plan->plan->has_first_rules() ? FingerprintRules::by_message : FingerprintRules::by_cause);
+}
 
 bool is_given_up(const Run& run, std::uint32_t step) {
   return run.steps[step].failed - run.steps[step].excused > tolerated(run, step);
@@ -165,8 +224,7 @@ void Core::apply(Run& run, const Record& record) {
     case EventType::extended:
       return apply_extended(run, record);
     case EventType::skipped:
-      if (run.steps[record.step].status == StepStatus::preparing) end_preparing(run, run.steps[record.step]);
-      return end_step(run, record.step, StepStatus::skipped);
+      return apply_skipped(run, record);
     case EventType::unreachable:
       return end_step(run, record.step, StepStatus::unreachable);
     case EventType::dead_lettered:
@@ -254,8 +312,10 @@ void Core::deactivate(Run& run, std::uint32_t step) {
   const std::uint32_t visits = state.visits;
   const bool was_given_items = !run.step_plan(step).for_each && state.map != nullptr;
   const std::uint32_t items = state.items;
+  const bool circuit_open = state.circuit_open;
   state = StepState{};
   state.visits = visits;
+  state.circuit_open = circuit_open;
   if (was_given_items) set_items(state, items, true);
 }
 
@@ -308,6 +368,7 @@ void Core::check_step_end(Run& run, std::uint32_t step, Time time) {
   StepState& state = run.steps[step];
   if (state.status != StepStatus::active || state.running > 0 || state.canceled > 0) return;
   const bool doomed = is_doomed(run, step);
+  // A step whose circuit is open is over when nothing of it is left that may still start: the last resorts of its items.
   const bool is_over = is_given_up(run, step) || (doomed && has_nothing_waiting(state));
   if (!is_over && state.succeeded + state.failed < state.items) return;
   end_step(run, step, doomed ? StepStatus::failed : StepStatus::succeeded);
@@ -332,8 +393,16 @@ void Core::apply_prepared(Run& run, const Record& record) {
   } else if (plan.verb != Verb::call) {
     state.due = end_of_wait(plan, std::max(record.time, run.due));
   }
+  apply_item_policies(run, record);
   if (run.live) index_step(run, record.step, record.time);
   check_step_end(run, record.step, record.time);
+}
+
+void Core::apply_item_policies(Run& run, const Record& record) {
+  if (run.extra != nullptr) run.extra->item_policies.erase(record.step);
+  if (record.policies.empty()) return;
+  auto read = read_item_policies(record.policies, facts_, run.plan->plan->type_tree.get());
+  if (read != nullptr) extra_of(run).item_policies.emplace(record.step, std::move(read));
 }
 
 void Core::apply_started(Run& run, const Record& record) {
@@ -362,6 +431,7 @@ void Core::apply_handed_over(Run& run, const Record& record) {
   extra.outside.insert_or_assign({record.step, record.item},
                                  Outside{.run = record.other, .returns = record.returns, .reopens = record.reopens});
   if (record.failure != nullptr) extra.overdue.insert_or_assign(record.step, *record.failure);
+  if (!record.text.empty()) extra.callback = record.text;
   if (!run.live) return;
   if (leaves) {
     ++run.outside;
@@ -398,7 +468,7 @@ void Core::apply_completed(Run& run, const Record& record) {
   item_stopped_running(run, record.step, record.item, item);
   disarm(item.timer);
   item.status = ItemStatus::succeeded;
-  item.trouble.reset();
+  forget_failure(item);
   if (record.payload.size > 0) item.output = std::make_unique<Payload>(Payload::of(record.payload));
   ++state.succeeded;
   reset_breaker(run, record.step);
@@ -411,18 +481,21 @@ void Core::apply_failed(Run& run, const Record& record) {
   state.next = std::max(state.next, record.item + 1);
   if (state.status == StepStatus::preparing) end_preparing(run, state);  // its items could not even be counted
   Item& item = state.item(record.item);
+  const bool had_begun = item.token != 0;
   item_stopped_running(run, record.step, record.item, item);
   disarm(item.timer);
-  if (item.trouble == nullptr) item.trouble = std::make_unique<Trouble>();
+  Trouble& trouble = trouble_of(item);
+  if (run.judges_own_failures_only() && had_begun) count_attempt(trouble, record);
   if (record.failure != nullptr) {
-    item.trouble->failure = *record.failure;
-    if (!item.trouble->failure.failure_class) item.trouble->failure.failure_class = record.failure_class;
-    count_failure(run, record.step, record.failure_class, *record.failure);
+    take_failure(trouble, record, run.judges_own_failures_only());
+    if (is_counted(run, record, had_begun)) count_failure(run, record.step, record.failure_class, *record.failure);
   }
-  // A cancel of its last resort is not why the main way was given up, and that is what the end will tell.
-  const bool keeps_reason = item.stage != stage::main && record.reason == StopReason::canceled;
-  if (!keeps_reason) item.trouble->reason = record.reason;
+  // What ends its last resort for now is not why the main way was given up, and that is what the end will tell.
+  const bool keeps_reason =
+      item.stage != stage::main && (record.reason == StopReason::canceled || (record.lost && record.will_retry));
+  if (!keeps_reason) trouble.reason = record.reason;
   item.due = record.time;
+  if (record.reason == StopReason::circuit_open && run.judges_own_failures_only()) state.circuit_open = true;
   if (record.will_retry) {
     item.status = ItemStatus::waiting;  // `retrying` follows and says until when
   } else if (record.reason == StopReason::canceled) {
@@ -437,20 +510,46 @@ void Core::apply_failed(Run& run, const Record& record) {
   check_step_end(run, record.step, record.time);
 }
 
+// The whole step, or an item of it that waits for an attempt it will not get.
+void Core::apply_skipped(Run& run, const Record& record) {
+  StepState& state = run.steps[record.step];
+  if (record.attempt == 0) {
+    if (state.status == StepStatus::preparing) end_preparing(run, state);
+    return end_step(run, record.step, StepStatus::skipped);
+  }
+  Item& item = state.item(record.item);
+  if (item.status != ItemStatus::waiting) return;  // damaged: nothing of it fits
+  disarm(item.timer);
+  item.status = ItemStatus::failed;
+  trouble_of(item).reason = record.reason;
+  ++state.failed;
+  check_step_end(run, record.step, record.time);
+}
+
 void Core::apply_retrying(Run& run, const Record& record) {
   Item& item = run.steps[record.step].item(record.item);
   item.status = ItemStatus::waiting;
   item.due = record.due;
-  if (item.trouble == nullptr) item.trouble = std::make_unique<Trouble>();
-  item.trouble->waited = later(item.trouble->waited, record.delay);
-  item.trouble->previous_delay = record.delay;
+  Trouble& trouble = trouble_of(item);
+  trouble.wait = record.delay;
+  if (trouble.lost_in_a_row == 0) {
+    trouble.waited = later(trouble.waited, record.delay);
+    trouble.previous_delay = record.delay;
+  }
   if (run.live) index_item(run, record.step, record.item, item, record.time);
 }
 
 void Core::apply_interrupted(Run& run, const Record& record) {
   StepState& state = run.steps[record.step];
   Item& item = state.item(record.item);
-  if (item.token != 0) item.due = record.time;  // a wait goes on when the run is resumed
+  if (item.token != 0) {  // a wait, on the other hand, goes on when the run is resumed
+    item.due = record.time;
+    if (run.judges_own_failures_only()) {
+      Trouble& trouble = trouble_of(item);
+      ++trouble.interrupted;
+      trouble.wait = 0;
+    }
+  }
   item_stopped_running(run, record.step, record.item, item);
   disarm(item.timer);
   if (run.cancel_requested) {
@@ -485,7 +584,7 @@ void Core::end_pause(Run& run, Time now) {
     state.for_each_item([&](std::uint32_t, Item& item) {
       if (item.first_started > 0) item.first_started += std::min(pause, now - item.first_started);
       if (item.status != ItemStatus::waiting) return;
-      const Time since = item.due - (item.trouble != nullptr ? item.trouble->previous_delay : 0);
+      const Time since = item.due - (item.trouble != nullptr ? item.trouble->wait : 0);
       item.due = later(item.due, std::clamp<std::int64_t>(now - since, 0, pause));
     });
   }
@@ -514,6 +613,7 @@ void Core::apply_revisited(Run& run, const Record& record) {
 // The failed attempt is not the last: there is another way to try.
 void Core::apply_fallback(Run& run, const Record& record) {
   Item& item = run.steps[record.step].item(record.item);
+  if (item.stage != record.stage && item.trouble != nullptr) item.trouble->lost_in_a_row = 0;
   item.stage = record.stage;
   item.status = ItemStatus::waiting;
   item.due = record.time;
@@ -537,40 +637,13 @@ void Core::apply_reopened(Run& run, const Record& record) {
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     if (!run.step_plan(step).runs_finally) continue;
     deactivate(run, step);  // they run again after what is tried again
+    run.steps[step].circuit_open = false;
     run.steps[step].visits = 0;
   }
   run.open_steps = 0;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    StepState& state = run.steps[step];
-    const StepPlan& plan = run.step_plan(step);
-    bool incomplete = false;
-    bool had_attempts = false;
-    state.for_each_item([&](std::uint32_t index, Item& item) {
-      const bool has_failed = item.status == ItemStatus::failed && is_chosen(record, step, index);
-      if (!has_failed && item.status != ItemStatus::canceled) return;
-      --(has_failed ? state.failed : state.canceled);
-      incomplete = true;
-      had_attempts |= item.attempt > 0;
-      if (has_failed) item = Item{};  // what was cancelled goes on where it was
-      item.status = ItemStatus::waiting;
-      item.due = std::max(item.due, record.time);
-    });
-    if (incomplete && is_final(state.status)) state.status = StepStatus::active;
-    if (incomplete) state.excused = state.failed;
-    const bool is_open = !is_final(state.status) && state.status != StepStatus::pending;
-    if (is_open) state.activated = std::max(record.time, run.due);
-    // What comes before its first attempt had failed.
-    const bool uncounted = incomplete && (plan.for_each ? state.map == nullptr : plan.prepares && !had_attempts);
-    if (uncounted) state.status = StepStatus::preparing;
-    if (incomplete && plan.verb != Verb::call) state.due = end_of_wait(plan, record.time);
-    if (uncounted || (incomplete && plan.verb != Verb::call)) {
-      state.one = Item{};
-      state.next = 0;
-    }
-    if (state.status == StepStatus::skipped && state.activated > 0) --state.visits;  // its condition is asked again
-    if (state.status == StepStatus::skipped || state.status == StepStatus::unreachable)
-      state.status = StepStatus::pending;
-    if (!is_final(state.status)) ++run.open_steps;
+    reopen_step(run, step, record);
+    if (!is_final(run.steps[step].status)) ++run.open_steps;
   }
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     StepState& state = run.steps[step];
@@ -580,7 +653,50 @@ void Core::apply_reopened(Run& run, const Record& record) {
         std::ranges::count_if(needs, [&](std::uint32_t need) { return !lets_go_on(run, need); }));
     if (state.needs_left == 0 && !run.step_plan(step).runs_finally) activate(run, step, record.time);
   }
+  if (record.resumes) {  // what was stopped may have been the last that a failed step waited for
+    for (std::uint32_t step = 0; step < run.step_count(); ++step) check_step_end(run, step, record.time);
+  }
   if (run.live) index_run(run, record.time);
+}
+
+// What was stopped goes on where it was; what had failed, and is chosen, has everything again but its numbers.
+void Core::reopen_step(Run& run, std::uint32_t step, const Record& record) {
+  StepState& state = run.steps[step];
+  const StepPlan& plan = run.step_plan(step);
+  bool incomplete = false;
+  bool had_attempts = false;
+  bool retries = false;
+  state.for_each_item([&](std::uint32_t index, Item& item) {
+    const bool has_failed = !record.resumes && item.status == ItemStatus::failed && is_chosen(record, step, index);
+    if (!has_failed && item.status != ItemStatus::canceled) return;
+    --(has_failed ? state.failed : state.canceled);
+    incomplete = true;
+    retries |= has_failed;
+    had_attempts |= item.attempt > 0;
+    if (has_failed) begin_anew(item, run.judges_own_failures_only());
+    item.status = ItemStatus::waiting;
+    item.due = std::max(item.due, record.time);
+  });
+  if (retries && run.judges_own_failures_only()) {
+    state.circuit_open = false;
+    reset_breaker(run, step);
+  }
+  if (incomplete && is_final(state.status)) state.status = StepStatus::active;
+  if (incomplete && !record.resumes) state.excused = state.failed;
+  const bool is_open = !is_final(state.status) && state.status != StepStatus::pending;
+  if (is_open) state.activated = std::max(record.time, run.due);
+  // What comes before its first attempt had failed.
+  const bool uncounted = incomplete && (plan.for_each ? state.map == nullptr : plan.prepares && !had_attempts);
+  if (uncounted) state.status = StepStatus::preparing;
+  if (incomplete && plan.verb != Verb::call) state.due = end_of_wait(plan, record.time);
+  if (uncounted || (incomplete && plan.verb != Verb::call)) {
+    state.one = Item{};
+    state.next = 0;
+  }
+  if (record.resumes) return;
+  if (state.status == StepStatus::skipped && state.activated > 0) --state.visits;  // its condition is asked again
+  if (state.status == StepStatus::skipped || state.status == StepStatus::unreachable)
+    state.status = StepStatus::pending;
 }
 
 }  // namespace reprise::core

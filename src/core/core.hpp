@@ -46,6 +46,14 @@ struct Submission {
   bool asleep = false;  // memory is short: it takes no place in queues and wheel, and is loaded later
 };
 
+// Who does the work of a queue: which executor of the engine's list, and which of that executor's handlers.
+struct HandlerAddress {
+  std::uint32_t executor = 0;
+  std::uint32_t handler = 0;
+
+  bool operator==(const HandlerAddress&) const = default;
+};
+
 struct Start {
   AttemptId id;
   std::uint32_t attempt = 0;
@@ -55,7 +63,8 @@ struct Start {
 
 // An attempt goes on elsewhere.
 struct HandOver {
-  RunId run = {};                    // the sub-flow that does its work
+  RunId run = {};                    // the sub-flow that does its work; none: its end is reported ...
+  std::string_view callback = {};    // ... there
   Time due = 0;                      // when its time is over; 0 = never
   const Failure* overdue = nullptr;  // what it fails with then
   bool returns = false;              // the attempt checks what that brings
@@ -109,8 +118,10 @@ class Core {
   // How facts of runs are read. Before anything is replayed or restored.
   void use(FactsDecoder decoder) { facts_ = std::move(decoder); }
   // Work waits in the queue of its handler until this says that there is one. `limit` 0 = no limit.
-  void open_queue(std::string_view handler, std::uint32_t executor_number, std::uint32_t limit);
-  std::uint32_t executor_number(std::uint32_t queue) const { return queues_[queue].executor_number; }
+  void open_queue(std::string_view handler, HandlerAddress address, std::uint32_t limit);
+  const HandlerAddress& address_of(const Run& run, std::uint32_t step) const {
+    return queues_[run.plan->queues[step]].address;
+  }
   // From now on runs of documents only go on if they are new (this number or higher), or allowed.
   void restrict_documents(std::uint64_t first_new);
   void allow(std::uint64_t run, Time now);
@@ -120,8 +131,12 @@ class Core {
   Run& submit(Submission submission, Time now);
   // A result that comes late or twice changes nothing. False: it was one of those.
   bool succeeded(const AttemptId& id, const event::PayloadView& output, Time now, std::string_view whole_output = {});
-  bool failed(const AttemptId& id, const Failure& failure, bool precondition, Time now);
-  bool interrupted(const AttemptId& id, Time now);  // the engine itself stopped it: neither a success nor a failure
+  // `end` says what ended it: itself, its own time (timed_out), or the deadline that the job was given.
+  bool failed(const AttemptId& id, const Failure& failure, bool precondition, Time now,
+              AttemptEnd end = AttemptEnd::failed);
+  // The engine itself stopped it: neither a success nor a failure. `began`: the work may have had effects already.
+  bool interrupted(const AttemptId& id, Time now, bool began = true);
+  bool lost(const AttemptId& id, Time now);  // what worked on it is gone
   // The attempt leaves the executor: its end comes from outside, as one of the three above, and is taken once, by its token. Told again,
   // it waits for something else.
   bool handed_over(const AttemptId& id, const HandOver& to, Time now);
@@ -129,9 +144,29 @@ class Core {
   bool handed_back(const AttemptId& id, std::shared_ptr<const Payload> brought, Time now);
   bool extended(const AttemptId& id, Time due, Time now);  // it is outside, and its time is over later
   Run* run_of(const AttemptId& id);                        // whose attempt may still report; nullptr: it is over
+
+  // What a report about an attempt is good for, if it was made in that visit of its step. An earlier attempt's success counts as long as
+  // the item is open, unless it is `only_own`: the work is done.
+  enum class ReportUse : std::uint8_t {
+    judge,  // its meaning is to be found out
+    early,  // as soon as the attempt is outside
+    known,  // it changes nothing
+    over    // it comes too late
+  };
+  struct ReportFacts {
+    AttemptId id;
+    std::uint32_t visit = 0;
+    bool success = false;
+    bool only_own = false;
+  };
+  ReportUse use_of(const ReportFacts& report) const;
+  // The success of an attempt of this item, or of an earlier one, as reported. False: it is over.
+  bool reported(const AttemptId& id, const event::PayloadView& output, Time now);
   void progressed(const AttemptId& id, std::string_view text, Time now);
   // A step may begin: with so many items of a list, or with its only one.
-  void prepared(std::uint64_t run, std::uint32_t step, std::uint32_t items, const event::PayloadView& list, Time now);
+  // `policies`: those that items bring along (item_policies.hpp); what cannot be read counts as none.
+  void prepared(std::uint64_t run, std::uint32_t step, std::uint32_t items, const event::PayloadView& list, Time now,
+                std::string_view policies = {});
   void condition_is_false(std::uint64_t run, std::uint32_t step, Time now);
   void prepare_failed(std::uint64_t run, std::uint32_t step, const Failure& failure, Time now);
   // Fires what is due, up to `limit` timers. True: there may be more.
@@ -149,8 +184,10 @@ class Core {
   Answer retry_failed(Run& run, const Choice& choice, Time now);
   Answer drop(Run& run, const Choice& choice, Time now);  // a dead letter
 
-  // Starts ready work, first those of high priority: as much as the limits allow and `capacity` gives for each executor.
-  void dispatch(const std::function<std::size_t(std::uint32_t executor_number)>& capacity, std::size_t limit, Time now);
+  // Starts ready work, first those of high priority: as much as the limits allow, and as `room` says for a handler. What is started for
+  // one handler takes the room of all that have the same executor.
+  using Room = std::function<std::size_t(const HandlerAddress& address)>;
+  void dispatch(const Room& room, std::size_t limit, Time now);
 
   // ---- recovery, and coming and going ----
   Run* find(std::uint64_t number) const noexcept { return runs_.find(number); }
@@ -158,6 +195,8 @@ class Core {
   bool restore(Run& run, std::string_view state);               // decode_state() with the plans and facts of this core
   // Applies events from the journal to a run that is not live. False: they do not fit.
   bool replay(Run& run, std::string_view chunk, std::uint64_t first_sequence);
+  // The same with one event, for those who show a run: nothing of it is kept for the journal, and its number is not looked at.
+  bool replay(Run& run, const event::Record& record);
   // Takes its place in queues and wheel. Attempts that were running are lost, and decided like failures; those outside are not.
   void adopt(Run& run, Time now);
   // When this run will have something to do, if it has nothing to do now; INT64_MAX = only when somebody signals or resumes it.
@@ -188,10 +227,11 @@ class Core {
   struct Queue {
     std::string handler;
     bool open = false;
-    std::uint32_t executor_number = 0;
+    HandlerAddress address = {};
     std::uint32_t limit = 0;
     std::uint32_t running = 0;
     std::size_t size = 0;
+    std::size_t room = 0;  // in dispatch(): of its executor, as that handler has it
     std::array<std::deque<Entry>, priorities> levels;
   };
 
@@ -203,6 +243,7 @@ class Core {
   void apply_failed(Run& run, const event::Record& record);
   void apply_retrying(Run& run, const event::Record& record);
   void apply_prepared(Run& run, const event::Record& record);
+  void apply_item_policies(Run& run, const event::Record& record);
   void apply_interrupted(Run& run, const event::Record& record);
   void apply_handed_over(Run& run, const event::Record& record);
   void apply_handed_back(Run& run, const event::Record& record);
@@ -212,7 +253,9 @@ class Core {
   void end_pause(Run& run, Time now);
   void apply_revisited(Run& run, const event::Record& record);
   void apply_reopened(Run& run, const event::Record& record);
+  void reopen_step(Run& run, std::uint32_t step, const event::Record& record);
   void apply_fallback(Run& run, const event::Record& record);
+  void apply_skipped(Run& run, const event::Record& record);
   void apply_finishing(Run& run, const event::Record& record);
   void end_step(Run& run, std::uint32_t step, StepStatus status);
   void activate(Run& run, std::uint32_t step, Time time);
@@ -244,11 +287,16 @@ class Core {
 
   // handle.cpp
   void emit(Run& run, event::Record& record, Time now);
-  void fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost, Time now);
+  void fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, AttemptEnd end,
+                    Time now);
+  void interrupt_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure* how, bool began, Time now);
+  Decision judge(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, AttemptEnd end, Time now);
   void fail_precondition(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, Time now);
   void retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure,
-                        const Decision& decision, bool lost, Time now);
-  void fail_last_resort(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost, Time now);
+                        const Decision& decision, AttemptEnd end, Time now);
+  void fail_last_resort(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, AttemptEnd end,
+                        Time now);
+  void repeat_last_resort(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, Time now);
   void give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time now);
   void forget_handle(const TimerWheel::Timer& timer);
   void fire(const TimerWheel::Timer& timer, Time now);
@@ -261,9 +309,10 @@ class Core {
   void deliver_signals(Run& run, Time now);
   void settle(Run& run, Time now);
   void settle_failed_step(Run& run, std::uint32_t step, Time now);
+  void skip_waiting_items(Run& run, std::uint32_t step, Time now);
   void mark_blocked(Run& run, Time now);
   void mark_dependants(Run& run, std::uint32_t step, EventType type, Time now);
-  bool may_revisit(const Run& run, std::uint32_t target) const;
+  bool may_revisit(const Run& run, std::uint32_t step) const;
   void lose_running_attempts(Run& run, Time now);
   bool is_asked_for(Run& run, std::uint32_t step);
   Item* running_item(const AttemptId& id, Run*& run);  // or outside
@@ -292,6 +341,10 @@ bool is_given_up(const Run& run, std::uint32_t step);
 bool lets_go_on(const Run& run, std::uint32_t step);
 // When the run is cancelled if it has not ended; INT64_MAX = never.
 Time deadline_of(const Run& run);
+// When no attempt of this item may start or run any more, by its policy; INT64_MAX = never.
+Time own_deadline_of(const Run& run, std::uint32_t step, std::uint32_t index);
+// By the rules that the run began with.
+std::uint64_t fingerprint_of(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure);
 // The count the run's breaker would have after this failure; 0 = it does not count such failures.
 std::uint32_t breaker_count(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure);
 // All steps that cannot be done before `step` is, itself included, in order.

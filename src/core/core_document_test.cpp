@@ -526,7 +526,8 @@ TEST(CoreFallback, begins_anew_with_the_main_way_when_it_is_tried_again) {
   ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));
   driver.start_one();
   EXPECT_EQ(run.steps[0].one.stage, stage::main);
-  EXPECT_EQ(run.steps[0].one.attempt, 1U);
+  EXPECT_EQ(run.steps[0].one.attempt, 3U);
+  EXPECT_EQ(run.steps[0].one.used_attempts(), 1U);
 }
 
 TEST(CoreFallback, each_item_has_its_own) {
@@ -773,11 +774,11 @@ TEST_P(OneItem, is_tried_again_and_the_others_stay) {
   std::ranges::sort(again, {}, [](const Start& start) { return start.id.item; });
   ASSERT_FALSE(again.empty());
   EXPECT_EQ(again[0].id.item, 0U);
-  EXPECT_EQ(again[0].attempt, 1U);
+  EXPECT_EQ(again[0].attempt, 2U);
   EXPECT_EQ(again.size(), failures == 1 ? 3U : 1U);  // those nobody has touched only where the step may succeed
   driver.fail(again[0].id, timeout);
   again[0].id = driver.start_one();
-  EXPECT_EQ(run.steps[0].touched(0)->attempt, 2U);
+  EXPECT_EQ(run.steps[0].touched(0)->attempt, 3U);
   for (const Start& start : again) driver.succeed(start.id);
   if (failures == 1) driver.succeed(driver.start_one());
   EXPECT_EQ(run.status, failures == 1 ? RunStatus::succeeded : RunStatus::failed);
@@ -1052,8 +1053,8 @@ TEST(CorePlanForm, refuses_reads_of_steps_that_do_not_exist) {
   EXPECT_EQ(read.error().code, ErrorCode::store_damaged);
 }
 
-// A plan with two steps as version 1 wrote it: without the last five bytes of each step (bits, fallback, wait_until, share, and the
-// steps it reads), and without the part of documents at the end.
+// A plan with two steps as version 1 wrote it: without the last six bytes of each step (bits, fallback, wait_until, share, the steps it
+// reads, its effect) and the last of its policy (losses), and without the part of documents and the rules at the end.
 std::string as_version_1(Plan plan) {
   Plan one = plan;
   std::string bytes(1, '\x01');
@@ -1061,14 +1062,14 @@ std::string as_version_1(Plan plan) {
     one.steps.assign(plan.steps.begin(), plan.steps.begin() + static_cast<std::ptrdiff_t>(count));
     const std::string whole = encode_plan(one);
     if (count == 0) {
-      bytes += whole.substr(1, whole.size() - 4);  // its last bytes: no steps, no document, no types
+      bytes += whole.substr(1, whole.size() - 5);  // its last bytes: no steps, no document, no types, rules
       bytes += static_cast<char>(plan.steps.size());
       continue;
     }
     Plan shorter = one;
     shorter.steps.pop_back();
     const std::size_t before = encode_plan(shorter).size();
-    bytes += whole.substr(before - 2, whole.size() - before - 5);
+    bytes += whole.substr(before - 3, whole.size() - before - 8);
   }
   return bytes;
 }
@@ -1081,10 +1082,13 @@ TEST(CorePlanForm, plans_of_version_1_can_still_be_read) {
   EXPECT_EQ(*read->steps[1].name, "b");
   EXPECT_EQ(read->steps[1].needs, (std::vector<std::uint32_t>{0}));
   EXPECT_EQ(read->steps[1].reads, read->steps[1].needs);
+  EXPECT_EQ(read->rules, Rules::all_ends_alike);
   EXPECT_EQ(read->steps[1].policy.max_attempts, plan.steps[1].policy.max_attempts);
   EXPECT_FALSE(read->is_document);
+  EXPECT_TRUE(read->has_first_rules());
+  EXPECT_FALSE(decode_plan(encode_plan(plan), no_pattern, nullptr)->has_first_rules());
   EXPECT_FALSE(decode_plan(std::string(1, '\0') + as_version_1(plan).substr(1), no_pattern, nullptr));
-  const auto newer = decode_plan(std::string(1, '\x03') + as_version_1(plan).substr(1), no_pattern, nullptr);
+  const auto newer = decode_plan(std::string(1, '\x04') + as_version_1(plan).substr(1), no_pattern, nullptr);
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, ErrorCode::store_newer);
 }

@@ -305,5 +305,104 @@ TEST_F(CoreOutside, a_run_that_works_for_another_says_for_whom) {
   EXPECT_EQ(driver.core.effects().ended, std::vector{run->number});
 }
 
+// ---- what is reported ----------------------------------------
+
+class CoreReports : public CoreOutside {
+ protected:
+  AttemptId accept(Duration limit = {}) {
+    const AttemptId id = driver.start_one();
+    const Time due = limit > Duration{0} ? driver.now + limit.count() : 0;
+    EXPECT_TRUE(driver.core.handed_over(id, {.callback = "127.0.0.1:9000", .due = due}, driver.now));
+    driver.turn();
+    return id;
+  }
+  Core::ReportUse use(const AttemptId& id, bool success = true, bool only_own = false, std::uint32_t visit = 1) const {
+    return driver.core.use_of({.id = id, .visit = visit, .success = success, .only_own = only_own});
+  }
+  bool report(const AttemptId& id) {
+    const bool taken = driver.core.reported(id, event::PayloadView{"done", 4, false}, driver.now);
+    driver.turn();
+    return taken;
+  }
+};
+
+TEST_F(CoreReports, ten_thousand_wait_for_reports_without_a_place) {
+  constexpr std::uint32_t items = 10'000;
+  driver.capacity = 1;
+  core::Run* run = &driver.submit(map_of(0), {.items = items});
+  std::vector<AttemptId> ids;
+  for (std::uint32_t item = 0; item < items; ++item) ids.push_back(accept());
+  EXPECT_EQ(driver.core.counters().running, 0U);
+  run = &driver.reload(*run);
+  driver.core.adopt(*run, driver.now);
+  EXPECT_EQ(run->extra->callback, "127.0.0.1:9000");
+  EXPECT_EQ(run->outside, items);
+  EXPECT_EQ(count_of(*run, EventType::failed), 0U);
+  for (const AttemptId& id : ids) ASSERT_TRUE(driver.core.reported(id, {}, driver.now));
+  EXPECT_EQ(run->status, RunStatus::succeeded);
+}
+
+TEST_F(CoreReports, what_they_are_good_for_depends_on_the_item) {
+  core::Run& run = driver.submit(task(steady(3, 1s)));
+  const AttemptId first = driver.start_one();
+  EXPECT_EQ(use(first), Core::ReportUse::early) << "it was not accepted yet";
+  driver.core.handed_over(first, {}, driver.now);
+  EXPECT_EQ(use(first, false), Core::ReportUse::judge);
+  EXPECT_EQ(use(first, true, false, 2), Core::ReportUse::over) << "of another visit";
+  driver.fail(first, trouble);
+  EXPECT_EQ(use(first), Core::ReportUse::judge) << "it was done after all";
+  EXPECT_EQ(use(first, false), Core::ReportUse::known);
+  EXPECT_EQ(use(first, true, true), Core::ReportUse::over);
+  driver.advance(1s);
+  const AttemptId second = accept();
+  EXPECT_EQ(use(first), Core::ReportUse::judge);
+  EXPECT_EQ(use(first, false), Core::ReportUse::known);
+  EXPECT_EQ(use(second, false, true), Core::ReportUse::judge);
+  driver.succeed(second);
+  EXPECT_EQ(use(first), Core::ReportUse::known);
+  EXPECT_EQ(run.status, RunStatus::succeeded);
+}
+
+TEST_F(CoreReports, nothing_counts_for_what_was_given_up) {
+  driver.submit(task(steady(1, 1s)));
+  const AttemptId id = accept();
+  driver.fail(id, trouble);
+  EXPECT_EQ(use(id), Core::ReportUse::over);
+  EXPECT_FALSE(report(id));
+}
+
+TEST_F(CoreReports, an_earlier_success_ends_a_wait_a_running_attempt_and_one_outside) {
+  for (const bool waits : {true, false}) {
+    for (const bool is_outside : {true, false}) {
+      core::Run& run = driver.submit(task(steady(3, 1s)));
+      const AttemptId first = accept();
+      driver.fail(first, trouble);
+      if (!waits) {
+        driver.advance(1s);
+        const AttemptId second = driver.start_one();
+        if (is_outside) driver.core.handed_over(second, {}, driver.now);
+      }
+      EXPECT_TRUE(report(first));
+      EXPECT_EQ(run.status, RunStatus::succeeded);
+      EXPECT_EQ(item_of(run).attempt, waits ? 1U : 2U);
+      EXPECT_EQ(run.running, 0U);
+      EXPECT_EQ(driver.core.counters().running, 0U);
+      EXPECT_EQ(std::exchange(driver.core.effects().cancels, {}).size(), !waits && !is_outside ? 1U : 0U);
+      EXPECT_FALSE(report(first)) << "twice";
+    }
+  }
+}
+
+TEST_F(CoreReports, a_time_that_is_over_needs_nobody_to_be_called_back) {
+  core::Run& run = driver.submit(task(steady(1, 1s)));
+  const AttemptId id = accept(5s);
+  driver.advance(5s);
+  EXPECT_EQ(run.status, RunStatus::failed);
+  EXPECT_TRUE(take_recalls().empty());
+  const auto cancels = driver.core.effects().cancels;
+  ASSERT_EQ(cancels.size(), 1U) << "what it reported may be in the executor";
+  EXPECT_EQ(cancels[0], id);
+}
+
 }  // namespace
 }  // namespace reprise::core

@@ -17,6 +17,26 @@ std::string encoded(const Parent& parent) {
   return bytes;
 }
 
+using Types = std::vector<std::pair<std::string, std::string>>;
+
+std::string encoded(const Types& types) {
+  std::string bytes;
+  for (const auto& [type, parent] : types) {
+    event::put_bytes(bytes, type);
+    event::put_bytes(bytes, parent);
+  }
+  return bytes;
+}
+
+Types read_types(event::ByteReader& in) {
+  Types types;
+  while (in.ok() && !in.at_end()) {
+    std::string type{in.bytes()};
+    types.emplace_back(std::move(type), in.bytes());
+  }
+  return types;
+}
+
 Parent read_parent(event::ByteReader& in) {
   Parent parent;
   for (std::uint8_t& byte : parent.run.bytes) byte = in.byte();
@@ -37,6 +57,7 @@ std::string encode_facts(const RunFacts& facts) {
   }
   if (facts.policy != nullptr) event::put_fact(out, FactTag::policy, encode_policy(*facts.policy));
   if (facts.parent) event::put_fact(out, FactTag::parent, encoded(*facts.parent));
+  if (!facts.types.empty()) event::put_fact(out, FactTag::types, encoded(facts.types));
   return out;
 }
 
@@ -45,6 +66,8 @@ std::unique_ptr<const RunFacts> FactsDecoder::read(std::string_view bytes) {
   facts->bytes = bytes;
   event::FactReader reader{bytes};
   event::Fact fact;
+  std::string_view policy_bytes;
+  std::string_view type_bytes;
   while (reader.next(fact)) {
     event::ByteReader in{fact.bytes};
     switch (fact.tag) {
@@ -53,8 +76,12 @@ std::unique_ptr<const RunFacts> FactsDecoder::read(std::string_view bytes) {
         if (!in.ok() || facts->deadline <= 0) return nullptr;
         break;
       case FactTag::policy:
-        facts->policy = policy(fact.bytes);
-        if (facts->policy == nullptr) return nullptr;
+        policy_bytes = fact.bytes;
+        break;
+      case FactTag::types:
+        type_bytes = fact.bytes;
+        facts->types = read_types(in);
+        if (!in.ok()) return nullptr;
         break;
       case FactTag::parent:
         facts->parent = read_parent(in);
@@ -64,7 +91,25 @@ std::unique_ptr<const RunFacts> FactsDecoder::read(std::string_view bytes) {
         break;  // kept in `bytes`
     }
   }
+  if (!policy_bytes.empty() && (facts->policy = policy(policy_bytes, type_bytes)) == nullptr) return nullptr;
   return reader.ok() ? std::move(facts) : nullptr;
+}
+
+std::shared_ptr<const Policy> FactsDecoder::policy(std::string_view bytes, std::string_view types) {
+  if (types.empty()) return policy(bytes);
+  const std::string both = std::string{bytes} + std::string{types};  // a policy's bytes tell where they end
+  if (const auto* const known = policies_.find(both); known != nullptr) return *known;
+  struct WithTypes {
+    TypeTree tree;
+    Policy policy;
+  };
+  auto read = decode_policy(bytes, compile_, types_);
+  if (!read) return nullptr;
+  auto own = std::make_shared<WithTypes>(TypeTree{}, *std::move(read));
+  event::ByteReader in{types};
+  for (auto& [type, parent] : read_types(in)) own->tree.add(std::move(type), std::move(parent));
+  own->policy.types = &own->tree;
+  return policies_.put(both, std::shared_ptr<const Policy>{own, &own->policy});
 }
 
 std::shared_ptr<const Policy> FactsDecoder::policy(std::string_view bytes) {

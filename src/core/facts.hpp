@@ -29,8 +29,10 @@ struct Parent {
 struct RunFacts {
   std::int64_t deadline = 0;                  // from its creation; 0 = the plan's
   std::shared_ptr<const Policy> policy = {};  // of its only step; nullptr = the plan's
-  std::optional<Parent> parent = {};          // it works for another run
-  std::string bytes = {};                     // as stored, with what a newer version has added
+  std::vector<std::pair<std::string, std::string>> types =
+      {};                             // error types that the policy brings, each with its parent
+  std::optional<Parent> parent = {};  // it works for another run
+  std::string bytes = {};             // as stored, with what a newer version has added
 };
 
 // The stored form, without those that say nothing (`bytes` is not looked at); empty when there is nothing to say.
@@ -44,9 +46,10 @@ class FactsDecoder {
 
   // nullptr: damaged, or a policy that this version cannot read.
   std::unique_ptr<const RunFacts> read(std::string_view bytes);
+  std::shared_ptr<const Policy> policy(std::string_view bytes);  // encode_policy()'s, alone
 
  private:
-  std::shared_ptr<const Policy> policy(std::string_view bytes);
+  std::shared_ptr<const Policy> policy(std::string_view bytes, std::string_view types);
 
   static constexpr std::size_t policies_max = 1024;  // remembered; a run keeps its own however many there are
   PatternCompiler compile_;

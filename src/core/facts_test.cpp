@@ -75,7 +75,7 @@ TEST(CoreFacts, a_run_keeps_its_own_deadline_and_policy_over_a_restart) {
   driver.core.adopt(*run, driver.now);
   ASSERT_NE(run->facts, nullptr);
   EXPECT_EQ(run->deadline(), facts.deadline);
-  EXPECT_EQ(run->policy(0), *facts.policy);
+  EXPECT_EQ(run->policy(0, 0), *facts.policy);
   EXPECT_EQ(own_plan(*run)->deadline, facts.deadline);
   EXPECT_EQ(own_plan(*run)->steps[0].policy, *facts.policy);
   EXPECT_EQ(own_plan(*run)->steps[0].level, PolicyLevel::work_item);

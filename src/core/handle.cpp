@@ -19,11 +19,9 @@ Core::Answer refuse(std::string message) { return std::unexpected{Error{ErrorCod
 
 Duration since(Time start, Time now) { return Duration{std::max<std::int64_t>(0, now - start)}; }
 
-// The policy's clock for this item: from its creation or from its first start; pauses have moved both.
-Duration elapsed_of(const StepState& state, const Item& item, const Policy& policy, Time now) {
-  if (policy.elapsed_from == ElapsedFrom::first_start)
-    return item.first_started > 0 ? since(item.first_started, now) : Duration{0};
-  return since(state.activated, now);
+Duration elapsed_of(const Run& run, std::uint32_t step, const Item& item, const Policy& policy, Time now) {
+  const Time start = clock_start(run, step, &item, policy);
+  return start > 0 ? since(start, now) : Duration{0};
 }
 
 Failure lost_attempt() {
@@ -31,6 +29,10 @@ Failure lost_attempt() {
           .message = "the engine ended while the attempt was running",
           .failure_class = FailureClass::transient,
           .kind = FailureKind::worker_lost};
+}
+
+Failure interrupted_attempt() {
+  return {.type = "CanceledError", .message = "stopped while it ran", .failure_class = FailureClass::canceled};
 }
 
 }  // namespace
@@ -108,16 +110,23 @@ bool Core::succeeded(const AttemptId& id, const event::PayloadView& output, Time
   return true;
 }
 
-bool Core::failed(const AttemptId& id, const Failure& failure, bool precondition, Time now) {
+bool Core::failed(const AttemptId& id, const Failure& failure, bool precondition, Time now, AttemptEnd end) {
   Run* run = nullptr;
-  if (running_item(id, run) == nullptr) return false;
+  const Item* const item = running_item(id, run);
+  if (item == nullptr) return false;
   // The executor cuts attempts at the run's deadline too, and may be quicker than the timer.
-  const bool is_over = !run->cancel_requested && run->paused_at == 0 && deadline_of(*run) <= now;
-  if (is_over) request_cancel(*run, "deadline", StopReason::deadline, now);
-  if (precondition && !run->cancel_requested) {
+  const Time deadline = deadline_of(*run);
+  const bool is_cut_with_run = end == AttemptEnd::deadline && deadline <= own_deadline_of(*run, id.step, id.item);
+  const bool is_over = deadline <= now || (is_cut_with_run && deadline != INT64_MAX);
+  if (is_over && !run->cancel_requested && run->paused_at == 0)
+    request_cancel(*run, "deadline", StopReason::deadline, now);
+  const bool is_stopped = is_cut_with_run || failure.failure_class == FailureClass::canceled;
+  if (run->cancel_requested && is_stopped) {
+    interrupt_attempt(*run, id.step, id.item, &failure, true, now);
+  } else if (precondition && !run->cancel_requested) {
     fail_precondition(*run, id.step, id.item, failure, now);
   } else {
-    fail_attempt(*run, id.step, id.item, failure, false, now);
+    fail_attempt(*run, id.step, id.item, failure, end, now);
   }
   refill(*run, id.step);
   settle(*run, now);
@@ -139,12 +148,30 @@ void Core::fail_precondition(Run& run, std::uint32_t step, std::uint32_t index, 
   emit(run, letter, now);
 }
 
-bool Core::interrupted(const AttemptId& id, Time now) {
+bool Core::interrupted(const AttemptId& id, Time now, bool began) {
   Run* run = nullptr;
-  const Item* const item = running_item(id, run);
-  if (item == nullptr) return false;
-  Record record{.type = EventType::interrupted, .step = id.step, .item = id.item, .attempt = item->attempt};
-  emit(*run, record, now);
+  if (running_item(id, run) == nullptr) return false;
+  interrupt_attempt(*run, id.step, id.item, nullptr, began, now);
+  settle(*run, now);
+  return true;
+}
+
+// Something else than the work has ended it: it is made again when the run goes on, unless it must not be done twice.
+void Core::interrupt_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure* how, bool began,
+                             Time now) {
+  const Item& item = *run.steps[step].touched(index);
+  if (began && run.step_plan(step).effect == Effect::at_most_once && run.judges_own_failures_only())
+    return fail_attempt(run, step, index, how != nullptr ? *how : interrupted_attempt(), AttemptEnd::interrupted, now);
+  Record record{.type = EventType::interrupted, .step = step, .item = index, .attempt = item.attempt, .failure = how};
+  emit(run, record, now);
+  if (run.steps[step].circuit_open && !run.cancel_requested) skip_waiting_items(run, step, now);
+}
+
+bool Core::lost(const AttemptId& id, Time now) {
+  Run* run = nullptr;
+  if (running_item(id, run) == nullptr) return false;
+  fail_attempt(*run, id.step, id.item, lost_attempt(), AttemptEnd::lost, now);
+  refill(*run, id.step);
   settle(*run, now);
   return true;
 }
@@ -167,6 +194,7 @@ bool Core::handed_over(const AttemptId& id, const HandOver& to, Time now) {
                 .failure = to.overdue,
                 .due = to.due,
                 .other = to.run};
+  if (run->extra == nullptr || run->extra->callback != to.callback) record.text = to.callback;
   // The same for all items of a step, mostly: it is recorded with the first.
   if (to.overdue != nullptr && run->extra != nullptr) {
     const auto known = run->extra->overdue.find(id.step);
@@ -203,32 +231,54 @@ void Core::progressed(const AttemptId& id, std::string_view text, Time now) {
   emit(*run, record, now);
 }
 
-void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost,
+void Core::fail_attempt(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, AttemptEnd end,
                         Time now) {
+  const Item& item = *run.steps[step].touched(index);
+  if (item.stage != stage::main) return fail_last_resort(run, step, index, failure, end, now);
+  const Decision decision = judge(run, step, index, failure, end, now);
+  retry_or_give_up(run, step, index, failure, decision, end, now);
+  if (decision.reason == StopReason::canceled) cancel_by_step(run, step, now);
+}
+
+// Asks the policy, with everything that is known about the item; what was not its own failure is not shown to the breaker.
+Decision Core::judge(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, AttemptEnd end,
+                     Time now) {
   const StepPlan& plan = run.step_plan(step);
-  const Policy& policy = run.policy(step);
-  const StepState& state = run.steps[step];
-  const Item& item = *state.touched(index);
-  if (item.stage != stage::main) return fail_last_resort(run, step, index, failure, lost, now);
-  History history{.attempt = std::max<std::uint64_t>(item.attempt, 1),
-                  .elapsed = elapsed_of(state, item, policy, now),
-                  .canceled = run.cancel_requested};
+  const Item& item = *run.steps[step].touched(index);
+  const Policy& policy = run.policy(step, index);
+  const bool by_own_failures = run.judges_own_failures_only();
+  History history{.attempt = std::max<std::uint64_t>(by_own_failures ? item.used_attempts() : item.attempt, 1),
+                  .elapsed = elapsed_of(run, step, item, policy, now),
+                  .canceled = run.cancel_requested,
+                  .skips_lists = failure.failed_check && plan.dialect == Dialect::rh_agents};
   if (item.trouble != nullptr) {
     history.waited = Duration{item.trouble->waited};
     history.previous_delay = Duration{item.trouble->previous_delay};
+    history.lost_in_a_row = item.trouble->lost_in_a_row + 1;
+  }
+  if (by_own_failures) {
+    history.end = end;
+    history.effect = plan.effect;
   }
   std::optional<FailureClass> judged;
-  if (plan.breaker_limit > 0) {
+  const bool is_own = !by_own_failures || end == AttemptEnd::failed || end == AttemptEnd::timed_out;
+  bool opens = false;
+  if (plan.breaker_limit > 0 && is_own) {
     Evidence evidence = evidence_of(failure);
     evidence.types = policy.types;
     judged = classify(evidence).failure_class;
-    history.circuit_open = breaker_count(run, step, *judged, failure) >= plan.breaker_limit;
+    opens = breaker_count(run, step, *judged, failure) >= plan.breaker_limit;
   }
+  history.circuit_open = by_own_failures && (opens || (is_own && run.steps[step].circuit_open));
   Decision decision = decide(policy, history, failure, random_);
+  const bool is_retryable = decision.retry || decision.reason == StopReason::attempts ||
+                            decision.reason == StopReason::deadline || decision.reason == StopReason::budget;
+  if (opens && !by_own_failures && is_retryable) decision = {.reason = StopReason::circuit_open};
+  if (by_own_failures && run.steps[step].circuit_open && decision.retry)  // a loss: nothing of the step starts any more
+    decision = {.reason = StopReason::circuit_open, .failure_class = decision.failure_class};
   if (judged)
     decision.failure_class = *judged;  // a policy without classes does not judge, and the breaker counts by class
-  retry_or_give_up(run, step, index, failure, decision, lost, now);
-  if (decision.reason == StopReason::canceled) cancel_by_step(run, step, now);
+  return decision;
 }
 
 void Core::cancel_by_step(Run& run, std::uint32_t step, Time now) {
@@ -236,19 +286,34 @@ void Core::cancel_by_step(Run& run, std::uint32_t step, Time now) {
   request_cancel(run, "step \"" + *run.step_plan(step).name + "\" said so", StopReason::canceled, now);
 }
 
-// The fallback of an item, or its handler of failures: one attempt, unless the engine died during it.
-void Core::fail_last_resort(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, bool lost,
+// The fallback of an item, or its handler of failures: one attempt, unless that was not its own failure.
+void Core::fail_last_resort(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, AttemptEnd end,
                             Time now) {
   const Item& item = *run.steps[step].touched(index);
+  const bool lost = end == AttemptEnd::lost;
   const bool canceled = run.cancel_requested || failure.failure_class == FailureClass::canceled;
   const StopReason given_up_for = item.trouble != nullptr ? item.trouble->reason : StopReason::permanent;
-  const Decision decision{.reason = canceled ? StopReason::canceled : given_up_for,
-                          .failure_class = failure.failure_class.value_or(FailureClass::transient)};
-  if (!lost || canceled) {
-    retry_or_give_up(run, step, index, failure, decision, lost, now);
-    if (canceled) cancel_by_step(run, step, now);
-    return;
+  Decision decision{.reason = canceled ? StopReason::canceled : given_up_for,
+                    .failure_class = failure.failure_class.value_or(FailureClass::transient)};
+  if (run.judges_own_failures_only() && end != AttemptEnd::failed && end != AttemptEnd::deadline) {
+    const History history{.canceled = canceled,
+                          .end = end,
+                          .lost_in_a_row = item.trouble != nullptr ? item.trouble->lost_in_a_row + 1 : 1,
+                          .effect = run.step_plan(step).effect};
+    Policy policy = run.policy(step, index);
+    policy.max_elapsed.reset();  // its time binds the main way alone
+    const Decision judged = decide(policy, history, failure, random_);
+    if (lost || judged.reason == StopReason::unclear) decision = judged;
+  } else if (lost && !canceled) {
+    return repeat_last_resort(run, step, index, failure, now);
   }
+  retry_or_give_up(run, step, index, failure, decision, end, now);
+  if (decision.reason == StopReason::canceled) cancel_by_step(run, step, now);
+}
+
+// As runs do that began when losses were judged like failures: at once, and as often as it takes.
+void Core::repeat_last_resort(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, Time now) {
+  const Item& item = *run.steps[step].touched(index);
   const std::uint8_t same_way = item.stage;
   Record failed{.type = EventType::failed,
                 .step = step,
@@ -256,8 +321,8 @@ void Core::fail_last_resort(Run& run, std::uint32_t step, std::uint32_t index, c
                 .attempt = item.attempt,
                 .will_retry = true,
                 .lost = true,
-                .reason = given_up_for,
-                .failure_class = decision.failure_class,
+                .reason = item.trouble != nullptr ? item.trouble->reason : StopReason::permanent,
+                .failure_class = failure.failure_class.value_or(FailureClass::transient),
                 .failure = &failure};
   emit(run, failed, now);
   Record again{
@@ -270,6 +335,7 @@ namespace {
 // Which other way there is to try an item that would be given up; `main` = none.
 std::uint8_t next_stage(const StepPlan& plan, const Item& item, const Decision& decision, const Failure& failure) {
   if (decision.retry || decision.reason == StopReason::canceled) return stage::main;
+  if (decision.reason == StopReason::unclear) return stage::main;  // any other way might do the same work twice
   const bool over_budget = failure.failure_class.value_or(decision.failure_class) == FailureClass::budget_exhausted;
   const bool falls_back =
       plan.fallback == FallbackRule::gave_up || (plan.fallback == FallbackRule::budget_exhausted && over_budget);
@@ -277,30 +343,37 @@ std::uint8_t next_stage(const StepPlan& plan, const Item& item, const Decision& 
   return item.stage < stage::failure_handler && plan.handles_failure ? stage::failure_handler : stage::main;
 }
 
+// Does an item that is given up for this become a dead letter?
+bool is_kept(const StepPlan& plan, StopReason reason) {
+  if (reason == StopReason::unclear) return true;  // a person has to find out
+  return plan.on_failure == OnFailure::dead_letter && reason != StopReason::canceled;
+}
+
 }  // namespace
 
 void Core::retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure,
-                            const Decision& decision, bool lost, Time now) {
+                            const Decision& decision, AttemptEnd end, Time now) {
   const Item& item = *run.steps[step].touched(index);
   const std::uint32_t attempt = item.attempt;
   const std::uint8_t other_way = next_stage(run.step_plan(step), item, decision, failure);
   Record failed{.type = EventType::failed,
                 .step = step,
                 .item = index,
-                .attempt = attempt,
+                .attempt = item.token != 0 || !run.judges_own_failures_only() ? attempt : 0,  // 0: none was running
                 .will_retry = decision.retry || other_way != stage::main,
-                .lost = lost,
+                .lost = end == AttemptEnd::lost,
+                .cut = end == AttemptEnd::deadline && run.judges_own_failures_only(),
                 .reason = decision.reason,
                 .rule = decision.rule,
                 .failure_class = decision.failure_class,
                 .failure = &failure};
-  if (decision.reason == StopReason::circuit_open) {
+  const bool opens = decision.reason == StopReason::circuit_open && !run.steps[step].circuit_open;
+  if (opens) {
     Record opened{.type = EventType::circuit_opened,
                   .step = step,
                   .item = index,
                   .attempt = attempt,
-                  .fingerprint = fingerprint(*run.step_plan(step).name, decision.failure_class, failure.message,
-                                             failure.exit_code)};
+                  .fingerprint = fingerprint_of(run, step, decision.failure_class, failure)};
     emit(run, opened, now);
   }
   emit(run, failed, now);
@@ -323,7 +396,27 @@ void Core::retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, c
     Record fallback{
         .type = EventType::fallback, .step = step, .item = index, .attempt = attempt + 1, .stage = other_way};
     emit(run, fallback, now);
-  } else if (run.step_plan(step).on_failure == OnFailure::dead_letter && decision.reason != StopReason::canceled) {
+  } else if (is_kept(run.step_plan(step), decision.reason)) {
+    Record letter{.type = EventType::dead_lettered, .step = step, .item = index, .attempt = attempt};
+    emit(run, letter, now);
+  }
+  if (opens && run.steps[step].circuit_open) skip_waiting_items(run, step, now);
+}
+
+// The circuit of the step is open: what waits for its next attempt does not get it. Last resorts are no attempts of the main way.
+void Core::skip_waiting_items(Run& run, std::uint32_t step, Time now) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> waiting;
+  run.steps[step].for_each_item([&](std::uint32_t index, const Item& item) {
+    if (item.status == ItemStatus::waiting && item.stage == stage::main) waiting.emplace_back(index, item.attempt);
+  });
+  for (const auto& [index, attempt] : waiting) {
+    Record skipped{.type = EventType::skipped,
+                   .step = step,
+                   .item = index,
+                   .attempt = std::max(attempt, 1U),
+                   .reason = StopReason::circuit_open};
+    emit(run, skipped, now);
+    if (!is_kept(run.step_plan(step), StopReason::circuit_open)) continue;
     Record letter{.type = EventType::dead_lettered, .step = step, .item = index, .attempt = attempt};
     emit(run, letter, now);
   }
@@ -335,19 +428,19 @@ void Core::give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time 
   const Failure failure = item.trouble != nullptr ? item.trouble->failure : Failure{};
   retry_or_give_up(
       run, step, index, failure,
-      {.reason = StopReason::deadline, .failure_class = failure.failure_class.value_or(FailureClass::transient)}, false,
-      now);
+      {.reason = StopReason::deadline, .failure_class = failure.failure_class.value_or(FailureClass::transient)},
+      AttemptEnd::failed, now);
   refill(run, step);
   settle(run, now);
 }
 
 bool Core::start(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
   StepState& state = run.steps[step];
-  const Policy& policy = run.policy(step);
+  const Policy& policy = run.policy(step, index);
   const Item* const item = state.touched(index);
   const std::uint32_t attempt = (item != nullptr ? item->attempt : 0) + 1;
-  const bool by_policy = attempt > 1 && item->stage == stage::main;
-  if (by_policy && policy.max_elapsed && elapsed_of(state, *item, policy, now) >= *policy.max_elapsed) {
+  const bool by_policy = attempt > 1 && item->has_begun() && item->stage == stage::main;
+  if (by_policy && policy.max_elapsed && elapsed_of(run, step, *item, policy, now) >= *policy.max_elapsed) {
     give_up_late(run, step, index, now);
     return false;
   }
@@ -373,10 +466,10 @@ bool Core::is_asked_for(Run& run, std::uint32_t step) {
 }
 
 void Core::prepared(std::uint64_t number, std::uint32_t step, std::uint32_t items, const event::PayloadView& list,
-                    Time now) {
+                    Time now, std::string_view policies) {
   Run* const run = runs_.find(number);
   if (run == nullptr || !is_asked_for(*run, step)) return;
-  Record record{.type = EventType::prepared, .step = step, .items = items, .payload = list};
+  Record record{.type = EventType::prepared, .step = step, .items = items, .payload = list, .policies = policies};
   emit(*run, record, now);
   settle(*run, now);
 }
@@ -449,7 +542,7 @@ void Core::fire_outside(Run& run, std::uint32_t step, std::uint32_t index, Time 
   if (item.due > now) return index_outside(run, step, index, run.steps[step].item(index));  // the clock was set back
   const AttemptId id{run.number, step, index, item.token};
   const std::int64_t late = now - item.due;
-  const auto& limit = run.policy(step).attempt_timeout;
+  const auto& limit = run.policy(step, index).attempt_timeout;
   if (late > base::late_without_excuse.count()) {
     extended(id, later(now, limit ? std::min(late, limit->count()) : late), now);
     return;
@@ -460,8 +553,52 @@ void Core::fire_outside(Run& run, std::uint32_t step, std::uint32_t index, Time 
                                                                       .message = "timed out",
                                                                       .failure_class = FailureClass::transient,
                                                                       .kind = FailureKind::timeout};
-  effects_.recalls.push_back({id, run.outside_of(step, index)->run});
-  failed(id, failure, false, now);
+  const RunId by = run.outside_of(step, index)->run;
+  if (by == RunId{}) {
+    effects_.cancels.push_back(id);  // its report may be in the executor
+  } else {
+    effects_.recalls.push_back({id, by});
+  }
+  const bool is_cut = own_deadline_of(run, step, index) <= now;
+  failed(id, failure, false, now, is_cut ? AttemptEnd::deadline : AttemptEnd::timed_out);
+}
+
+Core::ReportUse Core::use_of(const ReportFacts& report) const {
+  const AttemptId& id = report.id;
+  const Run* const run = runs_.find(id.run);
+  if (run == nullptr || run->steps == nullptr || id.step >= run->step_count()) return ReportUse::over;
+  const StepState& state = run->steps[id.step];
+  const Item* const item = state.visits == report.visit ? state.touched(id.item) : nullptr;
+  if (item == nullptr) return ReportUse::over;
+  if (item->status == ItemStatus::succeeded) return ReportUse::known;
+  if (run->has_ended() || run->cancel_requested || is_final(state.status)) return ReportUse::over;
+  const Outside* const outside = run->outside_of(id.step, id.item);
+  const bool is_running = item->status == ItemStatus::running;
+  const bool is_outside = outside != nullptr && outside->run == RunId{};
+  if (item->token == id.token && (is_running || is_outside)) return is_running ? ReportUse::early : ReportUse::judge;
+  if (!is_running && !is_outside && item->status != ItemStatus::waiting) return ReportUse::over;
+  if (report.only_own) return ReportUse::over;
+  return report.success ? ReportUse::judge : ReportUse::known;
+}
+
+bool Core::reported(const AttemptId& id, const event::PayloadView& output, Time now) {
+  Run* const run = runs_.find(id.run);
+  const bool is_there = run != nullptr && run->live && run->steps != nullptr && id.step < run->step_count();
+  if (!is_there || run->has_ended() || run->cancel_requested) return false;
+  const Item* const item = run->steps[id.step].touched(id.item);
+  if (item == nullptr) return false;
+  if (item->status == ItemStatus::running || item->status == ItemStatus::outside) {
+    const AttemptId open{id.run, id.step, id.item, item->token};
+    if (item->status == ItemStatus::running) effects_.cancels.push_back(open);  // what it does is done already
+    return succeeded(open, output, now);
+  }
+  if (item->status != ItemStatus::waiting || is_final(run->steps[id.step].status)) return false;
+  Record record{
+      .type = EventType::completed, .step = id.step, .item = id.item, .attempt = item->attempt, .payload = output};
+  emit(*run, record, now);
+  refill(*run, id.step);
+  settle(*run, now);
+  return true;
 }
 
 void Core::fire_step(Run& run, std::uint32_t step, Time now) {
@@ -550,8 +687,11 @@ Core::Answer Core::pause(Run& run, Time now) {
 
 Core::Answer Core::resume(Run& run, Time now) {
   if (run.status == RunStatus::canceled) {
-    Record record{.type = EventType::reopened};
+    Record record{.type = EventType::reopened, .resumes = true};
     emit(run, record, now);
+    for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+      if (run.steps[step].circuit_open) skip_waiting_items(run, step, now);
+    }
     settle(run, now);
     return {};
   }
@@ -627,13 +767,24 @@ RunStatus status_of_steps(const Run& run, bool with_finally) {
     const StepPlan& plan = run.step_plan(step);
     if (plan.runs_finally && !with_finally) continue;
     const StepStatus status = run.steps[step].status;
-    const bool decisive = plan.on_failure != OnFailure::proceed && plan.on_failure != OnFailure::skip;
-    if (status == StepStatus::unreachable || (status == StepStatus::failed && decisive)) return RunStatus::failed;
+    if (status == StepStatus::unreachable || (status == StepStatus::failed && plan.fails_run()))
+      return RunStatus::failed;
   }
   return RunStatus::succeeded;
 }
 
 namespace {
+
+// Has this step failed in a way that going back must not undo: by its breaker, or with work that may be done already?
+bool is_terminated(const Run& run, std::uint32_t step) {
+  if (run.steps[step].circuit_open) return true;
+  bool is_unclear = false;
+  run.steps[step].for_each_item([&](std::uint32_t, const Item& item) {
+    is_unclear |=
+        item.status == ItemStatus::failed && item.trouble != nullptr && item.trouble->reason == StopReason::unclear;
+  });
+  return is_unclear;
+}
 
 // Is nothing left but the steps that run in any case, and have they not begun?
 bool is_time_for_finally(const Run& run) {
@@ -666,7 +817,7 @@ void Core::settle(Run& run, Time now) {
   if (run.open_steps == 0) {
     ended.status = status_of_steps(run, true);
     for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-      const bool went_back = run.step_plan(step).on_failure == OnFailure::revisit;
+      const bool went_back = run.step_plan(step).on_failure == OnFailure::revisit && !is_terminated(run, step);
       if (went_back && run.steps[step].status == StepStatus::failed) ended.reason = StopReason::max_visits;
     }
     ++(ended.status == RunStatus::succeeded ? counters_.succeeded : counters_.failed);
@@ -695,7 +846,7 @@ void Core::settle_failed_step(Run& run, std::uint32_t step, Time now) {
     case OnFailure::revisit:
       break;
   }
-  if (run.cancel_requested || !may_revisit(run, plan.revisit)) {
+  if (run.cancel_requested || !may_revisit(run, step)) {
     return mark_dependants(run, step, EventType::unreachable, now);
   }
   for (const std::uint32_t again : steps_from(*run.plan->plan, plan.revisit)) call_off(run, again);
@@ -719,9 +870,10 @@ void Core::mark_blocked(Run& run, Time now) {
   }
 }
 
-bool Core::may_revisit(const Run& run, std::uint32_t target) const {
-  return std::ranges::all_of(steps_from(*run.plan->plan, target), [&](std::uint32_t step) {
-    return run.steps[step].visits < run.step_plan(step).max_visits;
+bool Core::may_revisit(const Run& run, std::uint32_t step) const {
+  if (is_terminated(run, step)) return false;
+  return std::ranges::all_of(steps_from(*run.plan->plan, run.step_plan(step).revisit), [&](std::uint32_t again) {
+    return run.steps[again].visits < run.step_plan(again).max_visits && !run.steps[again].circuit_open;
   });
 }
 
@@ -751,6 +903,14 @@ bool Core::restore(Run& run, std::string_view state) {
       state, [this](std::uint32_t number) { return plan(number); }, facts_, run);
 }
 
+bool Core::replay(Run& run, const Record& record) {
+  const bool is_first = record.type == EventType::submitted;
+  if (is_first ? plan(record.plan) == nullptr : !fits(run, record)) return false;
+  apply(run, record);
+  run.finished.clear();
+  return true;
+}
+
 bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence) {
   event::ChunkReader reader{chunk, first_sequence};
   Record record;
@@ -771,6 +931,7 @@ bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence
     run.events.append(reader.raw());
     apply(run, record);
     if (is_first && !record.facts.empty() && run.facts == nullptr) return false;
+    if (!record.policies.empty() && !run.has_item_policies(record.step)) return false;
     run.finished.clear();
     fresh = true;
   }
@@ -816,7 +977,7 @@ void Core::lose_running_attempts(Run& run, Time now) {
     run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
       if (item.status == ItemStatus::running) lost.push_back(index);
     });
-    for (const std::uint32_t index : lost) fail_attempt(run, step, index, failure, true, now);
+    for (const std::uint32_t index : lost) fail_attempt(run, step, index, failure, AttemptEnd::lost, now);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/item_policies.hpp"
 #include "event/codec.hpp"
 
 namespace reprise::core {
@@ -16,12 +17,29 @@ using event::put_varint;
 
 namespace {
 
-constexpr std::uint8_t plan_version = 2;  // 1: without what documents need
+// 1: without what documents need. 2: without rules, effects, the limit of losses and notes.
+constexpr std::uint8_t plan_version = 3;
+
+// Notes are what a step may have beyond its fixed fields: (tag, length, bytes), tags rising, and only those that say something. A reader
+// passes over tags that it does not know. To add one: the next free number here and in docs/formats/store.md, a line in put_step_notes()
+// and one in read_step_notes(). What a reader must not overlook needs a new plan_version instead.
+enum class StepNote : std::uint32_t { actor_type = 1, dialect = 2, policy_line = 3, switched_off = 4 };
+
+void put_note(std::string& notes, StepNote tag, std::string_view bytes) {
+  put_varint(notes, static_cast<std::uint32_t>(tag));
+  put_bytes(notes, bytes);
+}
+void put_note(std::string& notes, StepNote tag, std::uint64_t number) {
+  std::string bytes;
+  put_varint(bytes, number);
+  put_note(notes, tag, std::string_view{bytes});
+}
 
 namespace step_bit {
 constexpr unsigned prepares = 1U << 0U;
 constexpr unsigned handles_failure = 1U << 1U;
 constexpr unsigned runs_finally = 1U << 2U;
+constexpr unsigned goal = 1U << 3U;
 }  // namespace step_bit
 
 void put_optional(std::string& out, const std::optional<Duration>& value) {
@@ -95,6 +113,7 @@ void put_policy(std::string& out, const Policy& policy) {
   put_byte(out, policy.stops_on_class ? 1 : 0);
   put_byte(out, policy.needs_verdict ? 1 : 0);
   put_varint(out, policy.parallelism);
+  put_varint(out, policy.worker_lost_max ? std::uint64_t{*policy.worker_lost_max} + 1 : 0);
 }
 
 template <class Enum>
@@ -104,12 +123,12 @@ Enum read_enum(ByteReader& in, Enum last) {
   return static_cast<Enum>(value);
 }
 
-Policy read_policy(ByteReader& in, const PatternCompiler& compile, const TypeTree* types) {
+Policy read_policy(ByteReader& in, std::uint8_t version, const PatternCompiler& compile, const TypeTree* types) {
   Policy policy;
   policy.max_attempts.reset();
   if (in.byte() != 0) policy.max_attempts = in.varint();
   policy.max_elapsed = read_optional(in);
-  policy.elapsed_from = read_enum(in, ElapsedFrom::first_start);
+  policy.elapsed_from = read_enum(in, ElapsedFrom::submission);
   policy.attempt_timeout = read_optional(in);
   policy.retry_budget = read_optional(in);
   policy.backoff = read_enum(in, Backoff::decorrelated);
@@ -127,8 +146,22 @@ Policy read_policy(ByteReader& in, const PatternCompiler& compile, const TypeTre
   policy.stops_on_class = in.byte() != 0;
   policy.needs_verdict = in.byte() != 0;
   policy.parallelism = in.varint32();
+  if (version > 2) {
+    const std::uint64_t losses = in.varint();
+    if (losses > std::uint64_t{1} << 32U) in.fail();
+    if (losses > 0) policy.worker_lost_max = static_cast<std::uint32_t>(losses - 1);
+  }
   policy.types = types;
   return policy;
+}
+
+void put_step_notes(std::string& out, const StepPlan& step) {
+  std::string notes;
+  if (!step.actor_type.empty()) put_note(notes, StepNote::actor_type, step.actor_type);
+  if (step.dialect != Dialect::native) put_note(notes, StepNote::dialect, static_cast<std::uint64_t>(step.dialect));
+  if (step.policy_line > 0) put_note(notes, StepNote::policy_line, step.policy_line);
+  if (step.switched_off) put_note(notes, StepNote::switched_off, "");
+  put_bytes(out, notes);
 }
 
 void put_step(std::string& out, const StepPlan& step) {
@@ -151,12 +184,38 @@ void put_step(std::string& out, const StepPlan& step) {
   put_byte(out, static_cast<unsigned>(step.level));
   put_policy(out, step.policy);
   put_byte(out, (step.prepares ? step_bit::prepares : 0U) | (step.handles_failure ? step_bit::handles_failure : 0U) |
-                    (step.runs_finally ? step_bit::runs_finally : 0U));
+                    (step.runs_finally ? step_bit::runs_finally : 0U) | (step.is_goal ? step_bit::goal : 0U));
   put_byte(out, static_cast<unsigned>(step.fallback));
   put_signed(out, step.wait_until);
   put_varint(out, step.tolerate_millionths);
   put_varint(out, step.reads.size());
   for (const std::uint32_t read : step.reads) put_varint(out, read);
+  put_byte(out, static_cast<unsigned>(step.effect));
+  put_step_notes(out, step);
+}
+
+void read_step_notes(ByteReader& in, StepPlan& step) {
+  ByteReader notes{in.bytes()};
+  while (notes.ok() && !notes.at_end()) {
+    const auto tag = static_cast<StepNote>(notes.varint32());
+    ByteReader note{notes.bytes()};
+    switch (tag) {
+      case StepNote::actor_type:
+        step.actor_type = note.rest();
+        break;
+      case StepNote::dialect:
+        step.dialect = read_enum(note, Dialect::prodigy);
+        break;
+      case StepNote::policy_line:
+        step.policy_line = note.varint32();
+        break;
+      case StepNote::switched_off:
+        step.switched_off = true;
+        break;
+    }
+    if (!note.ok()) notes.fail();
+  }
+  if (!notes.ok()) in.fail();
 }
 
 StepPlan read_step(ByteReader& in, std::uint8_t version, const PatternCompiler& compile, const TypeTree* types) {
@@ -177,7 +236,7 @@ StepPlan read_step(ByteReader& in, std::uint8_t version, const PatternCompiler& 
   step.breaker_limit = in.varint32();
   step.breaker_classes = in.byte();
   step.level = read_enum(in, PolicyLevel::built_in);
-  step.policy = read_policy(in, compile, types);
+  step.policy = read_policy(in, version, compile, types);
   if (version == 1) {
     step.reads = step.needs;
     return step;
@@ -186,10 +245,13 @@ StepPlan read_step(ByteReader& in, std::uint8_t version, const PatternCompiler& 
   step.prepares = (bits & step_bit::prepares) != 0;
   step.handles_failure = (bits & step_bit::handles_failure) != 0;
   step.runs_finally = (bits & step_bit::runs_finally) != 0;
+  step.is_goal = (bits & step_bit::goal) != 0;
   step.fallback = read_enum(in, FallbackRule::gave_up);
   step.wait_until = in.signed_varint();
   step.tolerate_millionths = in.varint32();
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) step.reads.push_back(in.varint32());
+  if (version > 2) step.effect = read_enum(in, Effect::at_most_once);
+  if (version > 2) read_step_notes(in, step);
   return step;
 }
 
@@ -212,6 +274,10 @@ bool refers_to_steps_that_exist(const Plan& plan) {
 
 }  // namespace
 
+bool StepPlan::fails_run() const noexcept {
+  return is_goal || (on_failure != OnFailure::proceed && on_failure != OnFailure::skip);
+}
+
 void Plan::connect() {
   finally_steps = 0;
   for (StepPlan& step : steps) {
@@ -221,6 +287,23 @@ void Plan::connect() {
   for (std::uint32_t index = 0; index < steps.size(); ++index) {
     for (const std::uint32_t need : steps[index].needs) steps[need].dependants.push_back(index);
   }
+}
+
+StepPlan step_of_item(const StepPlan& step, std::uint32_t item) {
+  StepPlan own = step;
+  const Policy* const policy = step.item_policies != nullptr ? step.item_policies->of(item) : nullptr;
+  if (policy == nullptr) return own;
+  own.policy = *policy;
+  own.level = PolicyLevel::work_item;
+  own.policy_line = 0;
+  own.switched_off = false;
+  return own;
+}
+
+std::vector<event::StepLabel> step_labels(const Plan& plan) {
+  std::vector<event::StepLabel> labels;
+  for (const StepPlan& step : plan.steps) labels.push_back({*step.name, step.actor_type});
+  return labels;
 }
 
 std::string encode_plan(const Plan& plan) {
@@ -237,6 +320,7 @@ std::string encode_plan(const Plan& plan) {
     put_bytes(out, type);
     put_bytes(out, parent);
   }
+  put_byte(out, static_cast<unsigned>(plan.rules));
   return out;
 }
 
@@ -259,7 +343,7 @@ std::optional<Policy> decode_policy(std::string_view bytes, const PatternCompile
   ByteReader in{bytes};
   const std::uint8_t version = in.byte();
   if (version == 0 || version > plan_version) return std::nullopt;
-  Policy policy = read_policy(in, compile, types);
+  Policy policy = read_policy(in, version, compile, types);
   if (!in.ok()) return std::nullopt;
   return policy;
 }
@@ -278,6 +362,8 @@ std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternComp
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left)
     plan.steps.push_back(read_step(in, version, compile, types));
   if (version > 1) read_document_part(in, plan);
+  plan.rules = version > 2 ? read_enum(in, Rules::own_failures) : Rules::all_ends_alike;
+  if (plan.rules < Rules::all_ends_alike) in.fail();
   if (!in.ok() || plan.steps.empty() || !refers_to_steps_that_exist(plan)) {
     return std::unexpected{Error{ErrorCode::store_damaged, "a stored plan cannot be read"}};
   }

@@ -14,15 +14,19 @@
 #include <utility>
 #include <vector>
 
+#include <reprise/dialect.hpp>
 #include <reprise/error.hpp>
 #include <reprise/flow.hpp>
 #include <reprise/policy.hpp>
 
+#include "event/history.hpp"
 #include "event/record.hpp"
 
 namespace reprise::core {
 
 using event::Time;
+
+struct ItemPolicies;  // item_policies.hpp
 
 enum class Verb : std::uint8_t { call, wait, signal };
 enum class FallbackRule : std::uint8_t { none, budget_exhausted, gave_up };
@@ -33,6 +37,14 @@ inline constexpr std::uint8_t main = 0;
 inline constexpr std::uint8_t fallback = 1;
 inline constexpr std::uint8_t failure_handler = 2;
 }  // namespace stage
+
+// Which edition of the rules a run keeps to: the one it began with, whatever the engine does with new ones.
+enum class Rules : std::uint8_t {
+  all_ends_alike =
+      1,  // those of 0.1.0: a lost or interrupted attempt is judged and counted like one that failed; failures are told apart by message
+  own_failures =
+      2,  // only the work's own failures are (docs/decisions/0018), and they are told apart by what failed (docs/decisions/0022)
+};
 
 struct StepPlan {
   std::shared_ptr<const std::string> name;  // shared with the jobs
@@ -54,15 +66,30 @@ struct StepPlan {
   std::uint8_t breaker_classes = 0;  // bit n: FailureClass n is counted
   PolicyLevel level = PolicyLevel::built_in;
   Policy policy = {};
+  Effect effect = Effect::keyed;
+
+  std::shared_ptr<const ItemPolicies> item_policies = {};  // only in own_plan(): what its items have brought along
+
+  // For those who are told about it.
+  std::string actor_type = {};        // tool, llm, agent, or a user's own; empty = nobody recorded it
+  Dialect dialect = Dialect::native;  // in whose words the policy was written
+  std::uint32_t policy_line = 0;      // of the document; 0 = it does not stand in one
+  bool switched_off = false;          // retries are: `enabled: false`, or an agent of rh-agents that nobody configured
 
   // For steps of documents.
   bool prepares = false;  // the executor is asked before it begins: its condition, its items, its precondition
   FallbackRule fallback = FallbackRule::none;
   bool handles_failure = false;           // what has given up for good is handed to its own handler, once
   bool runs_finally = false;              // after all others, whatever became of them
+  bool is_goal = false;                   // its failure fails the run, whatever on_failure says
   Time wait_until = 0;                    // wait: not before this time; 0 = `wait` counts from its beginning
   std::vector<std::uint32_t> reads = {};  // steps whose results its attempts are given
+
+  bool fails_run() const noexcept;  // when it has failed
 };
+
+// The step as one of its items has it: with the policy that the item brought along, if it did.
+StepPlan step_of_item(const StepPlan& step, std::uint32_t item);
 
 struct Plan {
   std::string name;  // of the handler or flow
@@ -70,13 +97,19 @@ struct Plan {
   std::int64_t deadline = 0;        // of the run; 0 = none
   std::uint32_t max_parallel = 0;   // 0 = no limit
   std::uint32_t finally_steps = 0;  // worked out
-  bool is_document = false;         // its attempts are given the run's input, which holds the document
+  Rules rules = Rules::own_failures;
+  bool is_document = false;  // its attempts are given the run's input, which holds the document
   std::vector<std::pair<std::string, std::string>> types = {};  // error types of its own, each with its parent
   std::shared_ptr<const TypeTree> type_tree = {};               // made of them; what the policies refer to
+
+  bool has_first_rules() const noexcept { return rules == Rules::all_ends_alike; }
 
   void connect();      // works out what is to be worked out
   void adopt_types();  // makes the tree, and has the policies use it
 };
+
+// How the steps are called where events are told.
+std::vector<event::StepLabel> step_labels(const Plan& plan);
 
 // What compiles the pattern of a /regex/ rule; std::nullptr when it cannot.
 using PatternCompiler = std::function<std::shared_ptr<const MessagePattern>(std::string_view)>;

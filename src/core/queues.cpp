@@ -15,6 +15,16 @@ Time deadline_of(const Run& run) {
   return deadline == 0 ? INT64_MAX : later(run.created + run.paused_total, deadline);
 }
 
+Time own_deadline_of(const Run& run, std::uint32_t step, std::uint32_t index) {
+  const Policy& policy = run.policy(step, index);
+  const Item* const item = run.steps[step].touched(index);
+  if (!policy.max_elapsed || (item != nullptr && item->stage != stage::main)) return INT64_MAX;
+  const std::uint32_t earlier = item != nullptr && item->trouble != nullptr ? item->trouble->earlier : 0;
+  const bool is_first = item == nullptr || item->attempt <= earlier + 1;
+  if (is_first && policy.max_elapsed->count() == 0) return INT64_MAX;  // no retries, but an attempt
+  return later(clock_start(run, step, item, policy), policy.max_elapsed->count());
+}
+
 const NumberedPlan* Core::add_plan(std::uint32_t number, std::shared_ptr<const Plan> plan) {
   if (plans_.size() <= number) plans_.resize(number + 1);
   if (plans_[number] != nullptr) return plans_[number].get();
@@ -39,10 +49,10 @@ std::uint32_t Core::queue_named(std::string_view handler) {
   return number;
 }
 
-void Core::open_queue(std::string_view handler, std::uint32_t executor_number, std::uint32_t limit) {
+void Core::open_queue(std::string_view handler, HandlerAddress address, std::uint32_t limit) {
   Queue& queue = queues_[queue_named(handler)];
   queue.open = true;
-  queue.executor_number = executor_number;
+  queue.address = address;
   queue.limit = limit;
 }
 
@@ -169,23 +179,25 @@ void Core::release_held(Run& run, std::uint32_t step) {
   state.map->held.clear();
 }
 
-void Core::dispatch(const std::function<std::size_t(std::uint32_t)>& capacity, std::size_t limit, Time now) {
+void Core::dispatch(const Room& room, std::size_t limit, Time now) {
   if (counters_.ready == 0) return;
-  const std::size_t before = effects_.starts.size();
-  std::vector<std::size_t> room(queues_.size(), 0);
-  for (std::size_t index = 0; index < queues_.size(); ++index) {
-    const Queue& queue = queues_[index];
-    if (queue.open && queue.size > 0) room[index] = capacity(queue.executor_number);
+  std::uint32_t executors = 0;
+  for (Queue& queue : queues_) {
+    executors = std::max(executors, queue.address.executor + 1);
+    queue.room = queue.open && queue.size > 0 ? room(queue.address) : 0;
   }
+  std::vector<std::size_t> started(executors, 0);
+  std::size_t all = 0;
   ++rotation_;
   for (std::size_t level = priorities; level-- > 0;) {
     for (std::size_t turn = 0; turn < queues_.size(); ++turn) {
-      const std::size_t index = (turn + rotation_) % queues_.size();
-      Queue& queue = queues_[index];
-      // What has just been started for one handler takes the threads of the others too.
-      while (!queue.levels[level].empty() && effects_.starts.size() - before < std::min(limit, room[index]) &&
+      Queue& queue = queues_[(turn + rotation_) % queues_.size()];
+      std::size_t& taken = started[queue.address.executor];
+      while (!queue.levels[level].empty() && all < limit && taken < queue.room &&
              (queue.limit == 0 || queue.running < queue.limit)) {
-        start_next(queue, level, now);
+        if (!start_next(queue, level, now)) continue;
+        ++taken;
+        ++all;
       }
     }
   }
@@ -212,6 +224,7 @@ bool Core::start_next(Queue& queue, std::size_t level, Time now) {
     return false;
   if (!is_allowed(*run)) return false;  // allow() finds it again
   if (untouched ? is_doomed(*run, entry.step) : is_given_up(*run, entry.step)) return false;
+  if (untouched && state.circuit_open) return false;
   if (deadline_of(*run) <= now) return false;  // its timer is about to fire
 
   const StepPlan& plan = run->step_plan(entry.step);

@@ -15,17 +15,20 @@ using event::put_varint;
 
 namespace {
 
-constexpr std::uint8_t state_version = 1;
+constexpr std::uint8_t state_version = 2;  // 1: without losses and interruptions
 
 namespace run_flag {
 constexpr unsigned cancel_requested = 1U << 0U;
 constexpr unsigned extra = 1U << 1U;
 constexpr unsigned facts = 1U << 2U;
 constexpr unsigned outside = 1U << 3U;
+constexpr unsigned item_policies = 1U << 6U;
+constexpr unsigned callback = 1U << 4U;
 }  // namespace run_flag
 namespace step_flag {
 constexpr unsigned map = 1U << 0U;
 constexpr unsigned excused = 1U << 1U;
+constexpr unsigned circuit_open = 1U << 2U;
 }  // namespace step_flag
 namespace item_flag {
 constexpr unsigned dead_letter = 1U << 0U;
@@ -62,12 +65,44 @@ void put_item(std::string& out, const Item& item, Time base) {
     put_signed(out, item.trouble->waited);
     put_signed(out, item.trouble->previous_delay);
     put_byte(out, static_cast<unsigned>(item.trouble->reason));
+    put_byte(out, static_cast<unsigned>(item.trouble->cause));
+    put_signed(out, item.trouble->wait);
+    put_varint(out, item.trouble->lost);
+    put_varint(out, item.trouble->interrupted);
+    put_varint(out, item.trouble->earlier);
+    put_varint(out, item.trouble->lost_in_a_row);
   }
   if (item.output != nullptr) event::put_payload(out, item.output->view());
   if (item.stage != stage::main) put_byte(out, item.stage);
 }
 
-Item read_item(ByteReader& in, Time base) {
+StopReason read_reason(ByteReader& in) {
+  return static_cast<StopReason>(std::min<unsigned>(in.byte(), static_cast<unsigned>(last_stop_reason)));
+}
+
+std::unique_ptr<Trouble> read_trouble(ByteReader& in, std::uint8_t version, std::uint32_t attempts) {
+  using Cause = Trouble::Cause;
+  auto trouble = std::make_unique<Trouble>();
+  trouble->failure = event::read_failure(in);
+  trouble->waited = in.signed_varint();
+  trouble->previous_delay = in.signed_varint();
+  trouble->reason = read_reason(in);
+  if (version == 1) {
+    trouble->cause = Cause::own;
+    trouble->wait = trouble->previous_delay;
+    return trouble;
+  }
+  trouble->cause = static_cast<Cause>(std::min<unsigned>(in.byte(), static_cast<unsigned>(Cause::own)));
+  trouble->wait = in.signed_varint();
+  trouble->lost = in.varint32();
+  trouble->interrupted = in.varint32();
+  trouble->earlier = in.varint32();
+  trouble->lost_in_a_row = in.varint32();
+  if (std::uint64_t{trouble->lost} + trouble->interrupted + trouble->earlier > attempts) in.fail();
+  return trouble;
+}
+
+Item read_item(ByteReader& in, std::uint8_t version, Time base) {
   Item item;
   const unsigned head = in.byte();
   const unsigned flags = head >> 4U;
@@ -79,21 +114,15 @@ Item read_item(ByteReader& in, Time base) {
   item.token = in.varint32();
   item.due = read_time(in, base);
   item.first_started = read_time(in, base);
-  if ((flags & item_flag::trouble) != 0) {
-    item.trouble = std::make_unique<Trouble>();
-    item.trouble->failure = event::read_failure(in);
-    item.trouble->waited = in.signed_varint();
-    item.trouble->previous_delay = in.signed_varint();
-    item.trouble->reason =
-        static_cast<StopReason>(std::min<unsigned>(in.byte(), static_cast<unsigned>(StopReason::max_visits)));
-  }
+  if ((flags & item_flag::trouble) != 0) item.trouble = read_trouble(in, version, item.attempt);
   if ((flags & item_flag::output) != 0) item.output = std::make_unique<Payload>(Payload::of(event::read_payload(in)));
   if ((flags & item_flag::stage) != 0) item.stage = std::min(in.byte(), stage::failure_handler);
   return item;
 }
 
 void put_step(std::string& out, const StepState& state, Time base) {
-  const unsigned flags = (state.map != nullptr ? step_flag::map : 0U) | (state.excused > 0 ? step_flag::excused : 0U);
+  const unsigned flags = (state.map != nullptr ? step_flag::map : 0U) | (state.excused > 0 ? step_flag::excused : 0U) |
+                         (state.circuit_open ? step_flag::circuit_open : 0U);
   put_byte(out, flags << 4U | static_cast<unsigned>(state.status));
   if (state.excused > 0) put_varint(out, state.excused);
   put_varint(out, state.visits);
@@ -119,12 +148,13 @@ void count_item(StepState& state, const Item& item) {
   state.canceled += item.status == ItemStatus::canceled ? 1 : 0;
 }
 
-void read_step(ByteReader& in, StepState& state, Time base) {
+void read_step(ByteReader& in, std::uint8_t version, StepState& state, Time base) {
   const unsigned head = in.byte();
   if ((head & 15U) > static_cast<unsigned>(StepStatus::unreachable)) in.fail();
   state.status = static_cast<StepStatus>(head & 15U);
   const unsigned flags = head >> 4U;
   if ((flags & step_flag::excused) != 0) state.excused = in.varint32();
+  state.circuit_open = (flags & step_flag::circuit_open) != 0;
   state.visits = in.varint32();
   state.needs_left = in.varint32();
   state.activated = read_time(in, base);
@@ -132,7 +162,7 @@ void read_step(ByteReader& in, StepState& state, Time base) {
   state.next = in.varint32();
   if ((flags & step_flag::map) == 0) {
     if (state.next > 1) in.fail();
-    if (state.next > 0) state.one = read_item(in, base);
+    if (state.next > 0) state.one = read_item(in, version, base);
     count_item(state, state.one);
     if (state.excused > state.failed) in.fail();
     return;
@@ -143,7 +173,7 @@ void read_step(ByteReader& in, StepState& state, Time base) {
   const std::uint64_t touched = in.varint();
   if (touched > state.items || touched > in.rest().size() || state.next > state.items) in.fail();
   for (std::uint64_t index = 0; index < touched && in.ok(); ++index) {
-    state.map->items.push_back(read_item(in, base));
+    state.map->items.push_back(read_item(in, version, base));
     count_item(state, state.map->items.back());
   }
   if (state.excused > state.failed) in.fail();
@@ -215,6 +245,24 @@ void read_outside(ByteReader& in, Run& run) {
   }
 }
 
+void put_item_policies(std::string& out, const Extra& extra) {
+  put_varint(out, extra.item_policies.size());
+  for (const auto& [step, policies] : extra.item_policies) {
+    put_varint(out, step);
+    put_bytes(out, policies->bytes);
+  }
+}
+
+void read_item_policies(ByteReader& in, FactsDecoder& facts, Run& run) {
+  if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    const std::uint32_t step = in.varint32();
+    auto read = core::read_item_policies(in.bytes(), facts, run.plan->plan->type_tree.get());
+    if (read == nullptr || step >= run.step_count()) return in.fail();
+    run.extra->item_policies.emplace(step, std::move(read));
+  }
+}
+
 // Everything relies on it: each item that is outside has its place there.
 bool is_outside_complete(const Run& run) {
   std::size_t items = 0;
@@ -233,8 +281,7 @@ std::uint32_t count_open_steps(const Run& run) {
 
 // Did this step's failure fail the run?
 bool is_decisive(const Run& run, std::uint32_t step) {
-  const OnFailure rule = run.step_plan(step).on_failure;
-  return run.steps[step].status == StepStatus::failed && rule != OnFailure::proceed && rule != OnFailure::skip;
+  return run.steps[step].status == StepStatus::failed && run.step_plan(step).fails_run();
 }
 
 // The item that tells best how the run went: the first whose failure failed the run, else the last that was touched before the steps
@@ -271,9 +318,12 @@ void Run::reset() {
 void encode_state(const Run& run, std::string& out) {
   const bool has_extra = run.extra != nullptr && !(run.extra->breakers.empty() && run.extra->signals.empty());
   const bool has_outside = run.extra != nullptr && !(run.extra->outside.empty() && run.extra->overdue.empty());
+  const bool has_callback = run.extra != nullptr && !run.extra->callback.empty();
   put_byte(out, state_version);
+  const bool has_item_policies = run.extra != nullptr && !run.extra->item_policies.empty();
   put_byte(out, (run.cancel_requested ? run_flag::cancel_requested : 0U) | (has_extra ? run_flag::extra : 0U) |
-                    (run.facts != nullptr ? run_flag::facts : 0U) | (has_outside ? run_flag::outside : 0U));
+                    (run.facts != nullptr ? run_flag::facts : 0U) | (has_outside ? run_flag::outside : 0U) |
+                    (has_item_policies ? run_flag::item_policies : 0U) | (has_callback ? run_flag::callback : 0U));
   put_varint(out, run.plan->number);
   put_signed(out, run.created);
   put_time(out, run.due, run.created);
@@ -291,11 +341,14 @@ void encode_state(const Run& run, std::string& out) {
   if (has_extra) put_extra(out, *run.extra);
   if (run.facts != nullptr) put_bytes(out, run.facts->bytes);
   if (has_outside) put_outside(out, *run.extra);
+  if (has_item_policies) put_item_policies(out, *run.extra);
+  if (has_callback) put_bytes(out, run.extra->callback);
 }
 
 bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder& facts, Run& run) {
   ByteReader in{bytes};
-  if (in.byte() != state_version) return false;
+  const std::uint8_t version = in.byte();
+  if (version == 0 || version > state_version) return false;
   const unsigned flags = in.byte();
   run.cancel_requested = (flags & run_flag::cancel_requested) != 0;
   run.plan = plans(in.varint32());
@@ -308,22 +361,42 @@ bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder&
   run.paused_total = in.signed_varint();
   run.sequence = in.varint32();
   run.status = static_cast<RunStatus>(std::min<unsigned>(in.byte(), static_cast<unsigned>(RunStatus::canceled)));
-  run.reason = static_cast<StopReason>(std::min<unsigned>(in.byte(), static_cast<unsigned>(StopReason::max_visits)));
+  run.reason = read_reason(in);
   run.priority = std::min<std::uint8_t>(in.byte(), 9);
   run.key = in.bytes();
   run.input = Payload::of(event::read_payload(in));
   run.steps = std::make_unique<StepState[]>(run.step_count());
-  for (std::size_t step = 0; step < run.step_count() && in.ok(); ++step) read_step(in, run.steps[step], run.created);
+  for (std::size_t step = 0; step < run.step_count() && in.ok(); ++step)
+    read_step(in, version, run.steps[step], run.created);
   if ((flags & run_flag::extra) != 0) run.extra = read_extra(in);
   if ((flags & run_flag::facts) != 0 && (run.facts = facts.read(in.bytes())) == nullptr) in.fail();
   if ((flags & run_flag::outside) != 0 && in.ok()) read_outside(in, run);
+  if ((flags & run_flag::item_policies) != 0 && in.ok()) read_item_policies(in, facts, run);
+  if ((flags & run_flag::callback) != 0 && in.ok()) {
+    if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
+    run.extra->callback = in.bytes();
+  }
   run.open_steps = count_open_steps(run);
   return in.ok() && is_outside_complete(run);
 }
 
+Time clock_start(const Run& run, std::uint32_t step, const Item* item, const Policy& policy) noexcept {
+  const Time activated = run.steps[step].activated;
+  if (item != nullptr && policy.elapsed_from == ElapsedFrom::first_start) return item->first_started;
+  // A step that waited for nothing but the delay of its task was created with it.
+  const bool was_delayed = run.due > 0 && activated <= later(run.due, run.paused_total);
+  const bool from_submission = policy.elapsed_from == ElapsedFrom::submission && was_delayed;
+  return from_submission ? later(run.created, run.paused_total) : activated;
+}
+
 std::shared_ptr<const Plan> own_plan(const Run& run) {
-  if (run.facts == nullptr) return run.plan->plan;
+  const bool has_item_policies = run.extra != nullptr && !run.extra->item_policies.empty();
+  if (run.facts == nullptr && !has_item_policies) return run.plan->plan;
   auto own = std::make_shared<Plan>(*run.plan->plan);
+  if (has_item_policies) {
+    for (const auto& [step, policies] : run.extra->item_policies) own->steps[step].item_policies = policies;
+  }
+  if (run.facts == nullptr) return own;
   own->deadline = run.deadline();
   if (run.facts->policy != nullptr) {
     for (StepPlan& step : own->steps) {
@@ -360,14 +433,22 @@ std::size_t bytes_of(const Run& run) noexcept {
   std::size_t bytes =
       sizeof(Run) + 2 * sizeof(void*) + run.events.capacity() + run.input.bytes.capacity() + run.key.capacity();
   if (run.facts != nullptr) bytes += sizeof(RunFacts) + run.facts->bytes.capacity();
-  if (run.extra != nullptr) bytes += run.extra->outside.size() * outside_bytes;
+  if (run.extra != nullptr) {
+    bytes += run.extra->outside.size() * outside_bytes;
+    for (const auto& [step, own] : run.extra->item_policies)
+      bytes += own->bytes.capacity() + own->of_item.capacity() * sizeof(std::uint32_t) +
+               own->policies.size() * sizeof(Policy);
+  }
   if (run.steps == nullptr) return bytes;
   bytes += run.step_count() * sizeof(StepState);
   for (std::size_t step = 0; step < run.step_count(); ++step) {
     const StepState& state = run.steps[step];
     if (state.map != nullptr)
       bytes += sizeof(Map) + state.map->items.capacity() * sizeof(Item) + state.map->list.bytes.capacity();
-    if (state.one.trouble != nullptr) bytes += sizeof(Trouble) + state.one.trouble->failure.message.capacity();
+    if (state.one.trouble != nullptr) {
+      const Failure& failure = state.one.trouble->failure;
+      bytes += sizeof(Trouble) + failure.message.capacity() + failure.evidence.capacity();
+    }
     if (state.one.output != nullptr) bytes += sizeof(Payload) + state.one.output->bytes.capacity();
   }
   return bytes;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/facts.hpp"
+#include "core/item_policies.hpp"
 #include "core/plan.hpp"
 #include "core/timer_wheel.hpp"
 #include "event/record.hpp"
@@ -37,12 +38,18 @@ constexpr Time later(Time time, std::int64_t span) noexcept {
 std::string_view name_of(StepStatus status) noexcept;
 constexpr bool is_final(StepStatus status) noexcept { return status >= StepStatus::succeeded; }
 
-// What an item has only once something went wrong.
+// What an item has only once something went wrong. Waits after losses count for nothing but themselves.
 struct Trouble {
-  Failure failure;  // the last one
-  std::int64_t waited = 0;
-  std::int64_t previous_delay = 0;
+  Failure failure;                  // the last one of its own; without any: the last loss
+  std::int64_t waited = 0;          // after failures
+  std::int64_t previous_delay = 0;  // of the last of those waits
+  std::int64_t wait = 0;            // the last wait of any kind
+  std::uint32_t lost = 0;           // attempts, of those that were started
+  std::uint32_t interrupted = 0;
+  std::uint32_t earlier = 0;  // before it was retried on request: it has all its attempts again
+  std::uint32_t lost_in_a_row = 0;
   StopReason reason = StopReason::none;
+  enum class Cause : std::uint8_t { none, loss, own } cause = Cause::none;  // whose `failure` is
 };
 
 struct Item {
@@ -57,6 +64,17 @@ struct Item {
   std::uint8_t stage = stage::main;
   std::unique_ptr<Trouble> trouble;
   std::unique_ptr<Payload> output;
+
+  // Those that count towards max_attempts.
+  std::uint32_t used_attempts() const noexcept {
+    return trouble != nullptr ? attempt - trouble->earlier - trouble->lost - trouble->interrupted : attempt;
+  }
+  // Has an attempt begun since it was created, or retried on request?
+  bool has_begun() const noexcept { return attempt > (trouble != nullptr ? trouble->earlier : 0); }
+  // What the next attempt is told; nullptr: nothing has failed.
+  const Failure* last_failure() const noexcept {
+    return trouble != nullptr && trouble->cause != Trouble::Cause::none ? &trouble->failure : nullptr;
+  }
 };
 
 // What a step has only when it has more than one item.
@@ -80,9 +98,10 @@ struct StepState {
   std::uint32_t visits = 0;
   TimerWheel::Handle timer = TimerWheel::none;  // volatile
   StepStatus status = StepStatus::pending;
-  bool queued = false;       // volatile: its untouched items stand in a ready queue
-  Item one;                  // when there is one item ...
-  std::unique_ptr<Map> map;  // ... and when there are more
+  bool circuit_open = false;  // the same failure came too often: nothing of it starts any more
+  bool queued = false;        // volatile: its untouched items stand in a ready queue
+  Item one;                   // when there is one item ...
+  std::unique_ptr<Map> map;   // ... and when there are more
 
   Item& item(std::uint32_t index) {
     if (map == nullptr) return one;
@@ -111,7 +130,7 @@ struct Signal {
 
 // Where an item's attempt is while it is outside.
 struct Outside {
-  RunId run = {};        // the sub-flow that does its work
+  RunId run = {};        // the sub-flow that does its work; none: whoever has accepted it reports its end
   bool returns = false;  // the attempt checks what that brings
   bool reopens = false;  // an earlier attempt is having it cancelled: it is to begin again when it has ended
 
@@ -131,6 +150,8 @@ struct Extra {
   std::map<Place, Outside> outside;
   // By step: what an attempt fails with when its time is over while it is outside.
   std::map<std::uint32_t, Failure> overdue;
+  std::map<std::uint32_t, std::shared_ptr<const ItemPolicies>> item_policies;  // by step
+  std::string callback;  // where ends are reported that come from no run, as the executor says it
 };
 
 struct NumberedPlan {
@@ -185,13 +206,20 @@ struct Run {
 
   std::size_t step_count() const noexcept { return plan->plan->steps.size(); }
   const StepPlan& step_plan(std::uint32_t step) const { return plan->plan->steps[step]; }
-  const Policy& policy(std::uint32_t step) const {
+  // Of one item: its own, the run's, or the step's.
+  const Policy& policy(std::uint32_t step, std::uint32_t item) const {
+    if (has_item_policies(step)) {
+      if (const Policy* const own = extra->item_policies.at(step)->of(item); own != nullptr) return *own;
+    }
     return facts != nullptr && facts->policy != nullptr ? *facts->policy : plan->plan->steps[step].policy;
   }
+  bool has_item_policies(std::uint32_t step) const { return extra != nullptr && extra->item_policies.contains(step); }
   // From its creation, pauses aside; 0 = none.
   std::int64_t deadline() const noexcept {
     return facts != nullptr && facts->deadline > 0 ? facts->deadline : plan->plan->deadline;
   }
+  // Is a lost or interrupted attempt no failure of the work, and not counted?
+  bool judges_own_failures_only() const noexcept { return plan->plan->rules >= Rules::own_failures; }
   bool has_ended() const noexcept { return !is_open(status); }
   // nullptr: the item's attempt is not outside.
   const Outside* outside_of(std::uint32_t step, std::uint32_t item) const {
@@ -202,6 +230,9 @@ struct Run {
 
   void reset();  // as new, but keeps its memory
 };
+
+// Where the clock of a policy's max_elapsed stands at 0 for this item; pauses have moved it. 0: it has not begun to run.
+Time clock_start(const Run& run, std::uint32_t step, const Item* item, const Policy& policy) noexcept;
 
 // The canonical bytes of the state. Two runs are equal when these are.
 void encode_state(const Run& run, std::string& out);

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 
@@ -9,7 +10,7 @@ namespace reprise::event {
 namespace {
 
 constexpr std::uint8_t frame_version = 1;
-constexpr std::uint8_t chunk_version = 1;
+constexpr std::uint8_t chunk_version = 2;  // 1: before the stop reasons `lost` and `unclear`
 constexpr std::size_t time_bytes = 8;
 constexpr std::size_t hash_bytes = 32;
 constexpr std::size_t varint_bytes_max = 10;
@@ -25,12 +26,16 @@ constexpr unsigned attempt_bits = 3U << attempt_shift;
 namespace bit {
 constexpr unsigned payload = 1U << 4U;  // submitted, prepared, completed, signaled
 constexpr unsigned due = 1U << 5U;      // submitted, retrying
-constexpr unsigned text = 1U << 6U;     // submitted, completed
+constexpr unsigned text = 1U << 6U;     // submitted, completed; prepared: policies
 constexpr unsigned facts = 1U << 7U;    // submitted
 constexpr unsigned part = 1U << 4U;     // reopened: not everything
+constexpr unsigned resumes = 1U << 5U;
+constexpr unsigned how = 1U << 7U;     // interrupted
+constexpr unsigned reason = 1U << 4U;  // skipped
 
 constexpr unsigned returns = 1U << 4U;  // handed_over; `due` is as above
 constexpr unsigned reopens = 1U << 6U;
+constexpr unsigned address = reopens;  // when the id is that of no run, which cannot begin again
 constexpr unsigned overdue = 1U << 7U;
 
 constexpr unsigned will_retry = 1U << 4U;  // failed
@@ -57,7 +62,9 @@ constexpr unsigned permanent = 1U << 7U;
 
 constexpr auto last_class = static_cast<std::uint8_t>(FailureClass::canceled);
 constexpr auto last_kind = static_cast<std::uint8_t>(FailureKind::invalid_input);
-constexpr auto last_reason = static_cast<std::uint8_t>(StopReason::max_visits);
+constexpr auto last_reason = static_cast<std::uint8_t>(last_stop_reason);
+// `failed`: beside the reason, in its byte.
+constexpr unsigned cut_bit = 1U << 7U;
 constexpr auto last_status = static_cast<std::uint8_t>(RunStatus::canceled);
 
 constexpr std::uint64_t zigzag(std::int64_t value) noexcept {
@@ -103,18 +110,33 @@ class Draft {
     varint(text.size());
     bytes(text);
   }
-  // With its length after all bytes so far. Once.
+  // With its length after all bytes so far.
   void text_at_the_end(std::string_view text) noexcept {
-    bytes({length_at_the_end_,
-           static_cast<std::size_t>(write_varint(length_at_the_end_, text.size()) - length_at_the_end_)});
+    numbers_at_the_end({text.size()});
     bytes(text);
+  }
+  // After all bytes so far.
+  void numbers_at_the_end(std::initializer_list<std::uint64_t> numbers) noexcept {
+    char* const start = late_ + late_bytes_;
+    char* end = start;
+    for (const std::uint64_t number : numbers) end = write_varint(end, number);
+    late_bytes_ += static_cast<std::size_t>(end - start);
+    bytes({start, static_cast<std::size_t>(end - start)});
   }
   // Must be the last field of this one.
   void nested(const Draft& inner) noexcept {
     varint(inner.size());
     std::memcpy(end_, inner.begin(), inner.number_bytes());
     end_ += inner.number_bytes();
-    for (std::size_t index = 0; index < inner.tail_count_; ++index) bytes(inner.tails_[index]);
+    for (std::size_t index = 0; index < inner.tail_count_; ++index) {
+      std::string_view tail = inner.tails_[index];
+      if (tail.data() == inner.late_) {  // which is gone when this one is written
+        std::memcpy(late_ + late_bytes_, tail.data(), tail.size());
+        tail = {late_ + late_bytes_, tail.size()};
+        late_bytes_ += tail.size();
+      }
+      bytes(tail);
+    }
   }
   void set_byte(std::size_t at, unsigned value) noexcept { begin()[at] = static_cast<char>(value); }
 
@@ -132,7 +154,8 @@ class Draft {
   // The most is `handed_over` with every number at its largest: 27 bytes that all types share, 26 of its own, and 78 of its failure.
   // `failed` follows with 27, 7 and 78, and `retrying` with 27 and 55.
   static constexpr std::size_t number_bytes_max = 160;
-  static constexpr std::size_t tails_max = 4;  // `submitted`: key, payload, length and facts
+  static constexpr std::size_t tails_max = 8;  // a failure has five: type, message, details, numbers and evidence
+  static constexpr std::size_t late_numbers_max = 4;  // three of a failure, and a length
 
   char* begin() noexcept { return buffer_ + varint_bytes_max; }
   const char* begin() const noexcept { return buffer_ + varint_bytes_max; }
@@ -141,7 +164,8 @@ class Draft {
 
   char buffer_[varint_bytes_max + number_bytes_max];  // room for the length in front; not cleared, for speed
   char* end_;
-  char length_at_the_end_[varint_bytes_max];
+  char late_[late_numbers_max * varint_bytes_max];  // numbers at the end
+  std::size_t late_bytes_ = 0;
   std::size_t tail_count_ = 0;
   std::size_t tail_bytes_ = 0;
   std::string_view tails_[tails_max];
@@ -161,6 +185,20 @@ PayloadView take_payload(ByteReader& in, std::uint64_t head) noexcept {
   const bool hashed = (head & 1U) != 0;
   const std::string_view bytes = in.take(hashed ? hash_bytes : size);
   return in.ok() ? PayloadView{bytes, size, hashed} : PayloadView{};
+}
+
+// What came after the first version stands behind the rest, where its readers do not look.
+void draft_later_fields(Draft& draft, const Failure& failure) noexcept {
+  if (failure.cause == 0 && failure.evidence.empty()) return;
+  draft.numbers_at_the_end({failure.cause, failure.evidence_size, failure.evidence.size()});
+  draft.bytes(failure.evidence);
+}
+
+void read_later_fields(ByteReader& in, Failure& failure) {
+  if (in.at_end()) return;
+  failure.cause = in.varint();
+  failure.evidence_size = in.varint();
+  failure.evidence = in.bytes();
 }
 
 void draft_failure(Draft& draft, const Failure& failure) noexcept {
@@ -191,14 +229,18 @@ void draft_failure(Draft& draft, const Failure& failure) noexcept {
   draft.text(failure.type);
   draft.text(failure.message);
   draft.text(failure.details);
+  draft_later_fields(draft, failure);
 }
 
 // A number above `last` is a mistake: a version that adds a word to one of these lists must raise the version of chunks.
 template <class Enum>
-Enum read_word(ByteReader& in, std::uint8_t last) noexcept {
-  const std::uint8_t value = in.byte();
+Enum word_of(ByteReader& in, unsigned value, std::uint8_t last) noexcept {
   if (value > last) in.fail();
   return in.ok() ? static_cast<Enum>(value) : Enum{};
+}
+template <class Enum>
+Enum read_word(ByteReader& in, std::uint8_t last) noexcept {
+  return word_of<Enum>(in, in.byte(), last);
 }
 
 int read_int(ByteReader& in) noexcept {
@@ -222,6 +264,7 @@ void read_failure_fields(ByteReader& in, Failure& failure) {
   failure.type = in.take(type_bytes);
   failure.message = in.take(message_bytes);
   failure.details = in.take(details_bytes);
+  if (in.ok()) read_later_fields(in, failure);
 }
 
 // ---- fields of each type: a writer and its reader, side by side ----------------------------------------
@@ -271,12 +314,16 @@ void read_submitted(ByteReader& in, unsigned flags, Record& record) noexcept {
 
 unsigned put_prepared(Draft& draft, const Record& record) noexcept {
   draft.varint(record.items);
-  return put_optional_payload(draft, record.payload);
+  const unsigned flags = put_optional_payload(draft, record.payload);
+  if (record.policies.empty()) return flags;
+  draft.text_at_the_end(record.policies);
+  return flags | bit::text;
 }
 
 void read_prepared(ByteReader& in, unsigned flags, Record& record) noexcept {
   record.items = in.varint32();
   if ((flags & bit::payload) != 0) record.payload = read_payload(in);
+  if ((flags & bit::text) != 0) record.policies = in.bytes();
 }
 
 // The length of the text stands after the payload's bytes: readers from before there was a text read the payload and stop.
@@ -299,7 +346,7 @@ std::int32_t rule_of(std::uint32_t stored) noexcept { return static_cast<std::in
 unsigned put_failed(Draft& draft, const Record& record) noexcept {
   unsigned flags = (record.will_retry ? bit::will_retry : 0U) | (record.lost ? bit::lost : 0U) |
                    (record.precondition ? bit::precondition : 0U);
-  draft.byte(static_cast<unsigned>(record.reason));
+  draft.byte(static_cast<unsigned>(record.reason) | (record.cut ? cut_bit : 0U));
   draft.byte(static_cast<unsigned>(record.failure_class));
   draft.varint(stored_rule(record.rule));
   if (record.failure != nullptr) {
@@ -315,12 +362,44 @@ void read_failed(ByteReader& in, unsigned flags, Record& record, Failure& failur
   record.will_retry = (flags & bit::will_retry) != 0;
   record.lost = (flags & bit::lost) != 0;
   record.precondition = (flags & bit::precondition) != 0;
-  record.reason = read_word<StopReason>(in, last_reason);
+  const unsigned reason = in.byte();
+  record.cut = (reason & cut_bit) != 0;
+  record.reason = word_of<StopReason>(in, reason & ~cut_bit, last_reason);
   record.failure_class = read_word<FailureClass>(in, last_class);
   record.rule = rule_of(in.varint32());
   if ((flags & bit::failure) == 0) return;
   failure = read_failure(in);
   record.failure = &failure;
+}
+
+// What stopped it, if that is known.
+unsigned put_interrupted(Draft& draft, const Record& record) noexcept {
+  if (record.failure == nullptr) return 0;
+  Draft inner;
+  draft_failure(inner, *record.failure);
+  draft.nested(inner);
+  return bit::how;
+}
+
+void read_interrupted(ByteReader& in, unsigned flags, Record& record, Failure& failure) {
+  if ((flags & bit::how) == 0) return;
+  failure = read_failure(in);
+  record.failure = &failure;
+}
+
+unsigned put_reopened(Draft& draft, const Record& record) noexcept {
+  const unsigned flags = record.resumes ? bit::resumes : 0U;
+  if (record.from_step == 0) return flags;
+  draft.varint(record.from_step);
+  draft.varint(record.items);
+  return flags | bit::part;
+}
+
+void read_reopened(ByteReader& in, unsigned flags, Record& record) noexcept {
+  record.resumes = (flags & bit::resumes) != 0;
+  if ((flags & bit::part) == 0) return;
+  record.from_step = in.varint32();
+  record.items = in.varint32();
 }
 
 // The time due is the event's time plus the delay unless something moved it; the upper end of the range is mostly the nominal delay.
@@ -360,28 +439,36 @@ void read_retrying(ByteReader& in, unsigned flags, Record& record) noexcept {
 
 // The other run's id is of a fixed length and counts as numbers, so that the failure is the last.
 unsigned put_handed_over(Draft& draft, const Record& record) noexcept {
-  unsigned flags = (record.returns ? bit::returns : 0U) | (record.reopens ? bit::reopens : 0U);
+  const bool is_run = record.other != RunId{};
+  unsigned flags = (record.returns ? bit::returns : 0U) | (is_run && record.reopens ? bit::reopens : 0U);
   if (record.due != 0) {
     flags |= bit::due;
     draft.signed_varint(minus(record.due, record.time));
   }
   for (const std::uint8_t byte : record.other.bytes) draft.byte(byte);
-  if (record.failure == nullptr) return flags;
   Draft inner;
-  draft_failure(inner, *record.failure);
-  draft.nested(inner);
-  return flags | bit::overdue;
+  if (record.failure != nullptr) {
+    flags |= bit::overdue;
+    draft_failure(inner, *record.failure);
+    draft.nested(inner);
+  }
+  if (is_run || record.text.empty()) return flags;
+  draft.text_at_the_end(record.text);
+  return flags | bit::address;
 }
 
 void read_handed_over(ByteReader& in, unsigned flags, Record& record, Failure& failure) {
   record.returns = (flags & bit::returns) != 0;
-  record.reopens = (flags & bit::reopens) != 0;
   if ((flags & bit::due) != 0) record.due = plus(record.time, in.signed_varint());
   const std::string_view id = in.take(record.other.bytes.size());
   if (in.ok()) std::memcpy(record.other.bytes.data(), id.data(), id.size());
-  if ((flags & bit::overdue) == 0) return;
-  failure = read_failure(in);
-  record.failure = &failure;
+  const bool is_run = record.other != RunId{};
+  record.reopens = is_run && (flags & bit::reopens) != 0;
+  if ((flags & bit::overdue) != 0) {
+    failure = read_failure(in);
+    record.failure = &failure;
+  }
+  if (!is_run && (flags & bit::address) != 0) record.text = in.bytes();
 }
 
 unsigned put_fields(Draft& draft, const Record& record) noexcept {
@@ -412,11 +499,14 @@ unsigned put_fields(Draft& draft, const Record& record) noexcept {
     case EventType::revisited:
       draft.varint(record.from_step);
       return 0;
+    case EventType::skipped:
+      if (record.reason == StopReason::none) return 0;
+      draft.byte(static_cast<unsigned>(record.reason));
+      return bit::reason;
+    case EventType::interrupted:
+      return put_interrupted(draft, record);
     case EventType::reopened:
-      if (record.from_step == 0) return 0;
-      draft.varint(record.from_step);
-      draft.varint(record.items);
-      return bit::part;
+      return put_reopened(draft, record);
     case EventType::fallback:
       draft.byte(record.stage);
       return 0;
@@ -464,11 +554,13 @@ void read_fields(ByteReader& in, unsigned flags, Record& record, Failure& failur
     case EventType::revisited:
       record.from_step = in.varint32();
       return;
-    case EventType::reopened:
-      if ((flags & bit::part) == 0) return;
-      record.from_step = in.varint32();
-      record.items = in.varint32();
+    case EventType::skipped:
+      if ((flags & bit::reason) != 0) record.reason = read_word<StopReason>(in, last_reason);
       return;
+    case EventType::interrupted:
+      return read_interrupted(in, flags, record, failure);
+    case EventType::reopened:
+      return read_reopened(in, flags, record);
     case EventType::fallback:
       record.stage = in.byte();
       return;
@@ -496,7 +588,7 @@ bool read_version(ByteReader& in, std::uint8_t known, bool& ok, bool& newer) noe
   if (in.at_end()) return false;
   const std::uint8_t version = in.byte();
   newer = version > known;
-  ok = version == known;
+  ok = version > 0 && !newer;
   if (!ok) in.fail();
   return ok;
 }

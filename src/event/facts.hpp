@@ -27,6 +27,7 @@ enum class FactTag : std::uint32_t {
   tenant = 7,
   cost_limit = 8,
   traceparent = 9,
+  types = 10,  // error types that the policy brings: type, parent, type, parent …
 };
 
 struct Fact {

@@ -1,6 +1,8 @@
 #include "event/history.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/hex.hpp"
 
@@ -66,22 +68,64 @@ void set_waiting(Event& event, const Record& record) {
   event.due = wall_time(record.due);
 }
 
+Time time_of(WallTime time) noexcept { return time.time_since_epoch().count(); }
+
 }  // namespace
 
-History::History(RunId run, std::vector<std::string> step_names) : run_{run}, steps_{std::move(step_names)} {}
+std::optional<Record> record_of(const Event& event, const StepNumbers& steps) {
+  Record record{.type = event.type, .sequence = event.sequence, .time = time_of(event.time)};
+  if (concerns_a_step(event.type)) {
+    const auto step = steps.find(event.step);
+    if (step == steps.end()) return std::nullopt;
+    record.step = step->second;
+    record.item = event.item;
+    record.attempt = static_cast<std::uint32_t>(event.type == EventType::retrying ? event.next_attempt : event.attempt);
+  }
+  record.will_retry = event.will_retry;
+  record.lost = event.lost;
+  record.precondition = event.precondition;
+  record.cut = event.cut;
+  record.resumes = event.resumes;
+  record.reason = event.reason;
+  record.rule = event.rule;
+  record.status = event.status;
+  record.delay = event.delay.count();
+  record.due = time_of(event.due);
+  record.items = event.items;
+  if (event.type == EventType::failed && event.failure) {
+    record.failure = &*event.failure;
+    record.failure_class = event.failure->failure_class.value_or(FailureClass::transient);
+  }
+  if (event.type == EventType::fallback) record.stage = event.text == "on_failure" ? 2 : 1;
+  if (event.type == EventType::signaled) record.text = event.text;
+  if (event.type == EventType::handed_over) record.other = run_id_from(event.text).value_or(RunId{});
+  if (event.type == EventType::reopened) {
+    const auto only = steps.find(event.text);
+    record.from_step = only != steps.end() ? only->second + 1 : 0;
+    record.items = event.only_item ? *event.only_item + 1 : 0;
+  }
+  return record;
+}
+
+History::History(RunId run, std::vector<StepLabel> steps) : run_{run}, steps_{std::move(steps)} {}
 
 Event History::add(const Record& record) {
   Event event{.type = record.type, .sequence = record.sequence, .time = wall_time(record.time), .run = run_};
   if (concerns_a_step(record.type)) {
-    event.step = record.step < steps_.size() ? steps_[record.step] : "#" + std::to_string(record.step);
+    const bool is_known = record.step < steps_.size();
+    event.step = is_known ? steps_[record.step].name : "#" + std::to_string(record.step);
+    if (is_known) event.actor_type = steps_[record.step].actor_type;
     event.item = record.item;
     event.attempt = record.attempt;
   }
+  if (record.type == EventType::retrying) set_waiting(event, record);
+  event.is_retry = is_retry(record, event.attempt);
   switch (record.type) {
     case EventType::submitted:
       created_ = record.time;
       event.due = wall_time(record.due);
       event.text = record.text;
+      event.items = record.items;
       set_output(event, record.payload);
       break;
     case EventType::prepared:
@@ -99,8 +143,10 @@ Event History::add(const Record& record) {
       add_failed(event, record);
       break;
     case EventType::retrying:
-      set_waiting(event, record);
       add_retrying(event, record);
+      break;
+    case EventType::interrupted:
+      add_interrupted(event, record);
       break;
     case EventType::progress:
       event.text = record.text;
@@ -113,9 +159,14 @@ Event History::add(const Record& record) {
       event.text = record.text;
       event.reason = record.reason;
       break;
+    case EventType::skipped:
+      event.reason = record.reason;
+      if (record.attempt > 0) end_item(event, record);
+      break;
     case EventType::reopened:
-      items_.clear();  // they begin with attempt 1 again
-      if (record.from_step > 0 && record.from_step <= steps_.size()) event.text = steps_[record.from_step - 1];
+      event.resumes = record.resumes;
+      if (record.from_step > 0 && record.from_step <= steps_.size()) event.text = steps_[record.from_step - 1].name;
+      if (record.items > 0) event.only_item = record.items - 1;
       break;
     case EventType::fallback:
       event.text = record.stage == 1 ? "fallback" : "on_failure";
@@ -141,12 +192,39 @@ Event History::add(const Record& record) {
   return event;
 }
 
+namespace {
+
+template <class Item>
+void set_counts(Event& event, const Item& item) {
+  const std::uint64_t others = item.earlier + item.lost + item.interrupted;
+  if (item.created == 0 || others == 0) return;  // joined in the middle, or every one counts
+  event.used_attempts = item.attempt > others ? item.attempt - others : 0;
+  event.lost_attempts = item.lost;
+  event.interrupted_attempts = item.interrupted;
+}
+
+}  // namespace
+
+// Attempts from before somebody asked to try it again are not those of this time.
+bool History::is_retry(const Record& record, std::uint64_t attempt) const {
+  const auto known = items_.find({record.step, record.item});
+  return attempt > 1 + (known != items_.end() ? known->second.earlier : 0);
+}
+
 void History::add_started(Event& event, const Record& record) {
-  event.is_retry = record.attempt > 1;
   const auto [place, is_new] = items_.try_emplace({record.step, record.item});
   Item& item = place->second;
-  // Who joins in the middle does not know when it began.
-  if (is_new || !event.is_retry) item = Item{.created = event.is_retry ? 0 : record.time, .failure = {}, .delay = 0};
+  if (is_new || record.attempt <= 1) {
+    // Who joins in the middle does not know when it began.
+    const bool is_known = created_ != 0 || record.attempt <= 1;
+    item = Item{};
+    item.created = is_known ? record.time : 0;
+    item.earlier = is_known && record.attempt > 0 ? record.attempt - 1 : 0;
+  }
+  item.attempt = record.attempt;
+  item.runs = true;
+  event.is_retry = record.attempt > item.earlier + 1;
+  set_counts(event, item);
   if (item.failure == nullptr) return;
   event.failure = *item.failure;
   event.delay = Duration{item.delay};
@@ -158,26 +236,62 @@ void History::add_failed(Event& event, const Record& record) {
   event.will_retry = record.will_retry;
   event.precondition = record.precondition;
   event.lost = record.lost;
+  event.cut = record.cut;
   event.reason = record.reason;
   event.rule = record.rule;
-  if (!record.will_retry) return end_item(event, record);
+  const bool is_stopped = record.reason == StopReason::canceled;
+  if (const auto found = items_.find({record.step, record.item}); found != items_.end() && found->second.runs) {
+    Item& item = found->second;
+    item.runs = false;
+    item.lost += record.lost ? 1 : 0;
+    item.interrupted += !record.lost && is_stopped ? 1 : 0;
+  }
+  if (!record.will_retry && !is_stopped) return end_item(event, record);
   Item& item = items_.try_emplace({record.step, record.item}).first->second;
+  set_counts(event, item);
+  if (is_stopped) {  // it may be resumed
+    event.total_attempts = item.attempt;
+    if (item.created != 0) event.total_elapsed = elapsed(item.created, record.time);
+    return;
+  }
+  item.loss = record.lost ? std::make_unique<Failure>(*event.failure) : nullptr;
+  if (record.lost && item.has_failed_itself) return;
   item.failure = std::make_unique<Failure>(*event.failure);
+  item.has_failed_itself = !record.lost;
+  item.failure->evidence.clear();  // told once, with the attempt that left it
+  item.failure->evidence_size = 0;
   item.delay = 0;
 }
 
 void History::add_retrying(Event& event, const Record& record) {
   const auto found = items_.find({record.step, record.item});
   if (found == items_.end()) return;
-  found->second.delay = record.delay;
-  if (found->second.failure != nullptr) event.failure = *found->second.failure;
+  Item& item = found->second;
+  event.lost = item.loss != nullptr;
+  // What was waited for its own failure is told again, unless there is another wait to tell of.
+  if (!event.lost || !item.has_failed_itself || record.delay > 0) item.delay = record.delay;
+  set_counts(event, item);
+  const Failure* const failure = event.lost ? item.loss.get() : item.failure.get();
+  if (failure != nullptr) event.failure = *failure;
+}
+
+void History::add_interrupted(Event& event, const Record& record) {
+  if (record.failure != nullptr) event.failure = *record.failure;
+  const auto found = items_.find({record.step, record.item});
+  if (found == items_.end()) return;
+  Item& item = found->second;
+  if (std::exchange(item.runs, false)) ++item.interrupted;
+  set_counts(event, item);
 }
 
 void History::end_item(Event& event, const Record& record) {
   event.total_attempts = event.attempt;
   const auto found = items_.find({record.step, record.item});
   if (found == items_.end()) return;
-  if (found->second.created != 0) event.total_elapsed = elapsed(found->second.created, record.time);
+  const Item& item = found->second;
+  event.total_attempts = std::max(event.total_attempts, item.attempt);
+  set_counts(event, item);
+  if (item.created != 0) event.total_elapsed = elapsed(item.created, record.time);
   items_.erase(found);
 }
 

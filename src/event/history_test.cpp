@@ -23,7 +23,7 @@ const Failure timeout_judged{.type = "TimeoutError",
                              .failure_class = FailureClass::transient,
                              .kind = FailureKind::timeout};
 
-History history() { return {run, {"fetch", "store"}}; }
+History history() { return {run, {{"fetch", "tool"}, {"store", "agent"}}}; }
 
 Record failed_at(Time time, std::uint32_t attempt, bool will_retry) {
   return {.type = EventType::failed,
@@ -67,6 +67,7 @@ TEST(EventHistory, a_retry_that_succeeds) {
                    .run = run,
                    .step = "fetch",
                    .attempt = 1,
+                   .actor_type = "tool",
                    .is_retry = false}));
   EXPECT_EQ(told.add({.type = EventType::failed,
                       .sequence = 3,
@@ -82,6 +83,7 @@ TEST(EventHistory, a_retry_that_succeeds) {
                    .run = run,
                    .step = "fetch",
                    .attempt = 1,
+                   .actor_type = "tool",
                    .will_retry = true,
                    .failure = timeout_judged,
                    .rule = 2}));
@@ -102,6 +104,7 @@ TEST(EventHistory, a_retry_that_succeeds) {
                    .run = run,
                    .step = "fetch",
                    .attempt = 1,
+                   .actor_type = "tool",
                    .failure = timeout_judged,
                    .rule = 2,
                    .next_attempt = 2,
@@ -116,6 +119,7 @@ TEST(EventHistory, a_retry_that_succeeds) {
                    .run = run,
                    .step = "fetch",
                    .attempt = 2,
+                   .actor_type = "tool",
                    .is_retry = true,
                    .failure = timeout_judged,
                    .delay = 5s}));
@@ -130,6 +134,8 @@ TEST(EventHistory, a_retry_that_succeeds) {
                    .run = run,
                    .step = "fetch",
                    .attempt = 2,
+                   .actor_type = "tool",
+                   .is_retry = true,
                    .total_attempts = 2,
                    .total_elapsed = 8s,
                    .output = "out",
@@ -158,9 +164,13 @@ TEST(EventHistory, the_last_failure_carries_the_totals) {
                                    .run = run,
                                    .step = "fetch",
                                    .attempt = 2,
+                                   .actor_type = "tool",
+                                   .is_retry = true,
                                    .lost = true,
                                    .failure = timeout_judged,
                                    .reason = StopReason::attempts,
+                                   .used_attempts = 1,
+                                   .lost_attempts = 1,
                                    .total_attempts = 2,
                                    .total_elapsed = 4s}));
 }

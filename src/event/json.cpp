@@ -5,11 +5,14 @@
 #include <utility>
 
 #include "base/rfc3339.hpp"
+#include "event/failure_json.hpp"
+#include "policy/verdict.hpp"
 #include "text/value.hpp"
 
 namespace reprise {
 namespace {
 
+using event::failure_value;
 using text::Value;
 
 Value whole(std::uint64_t number) { return Value::Number{std::to_string(number)}; }
@@ -17,30 +20,6 @@ Value word(std::string_view name) { return Value{std::string{name}}; }
 
 // A negative duration means nothing here, and must not become something that is not JSON.
 Value milliseconds(Duration duration) { return text::milliseconds(std::max(duration, Duration{0})); }
-
-Value signal_value(int signal) {
-  const std::string_view name = signal_name(signal);
-  return name.empty() ? Value{std::int64_t{signal}} : word(name);
-}
-
-// What is not known is left out.
-Value error_value(const Failure& failure) {
-  Value error = Value::map();
-  const auto set_number = [&](const char* key, const std::optional<int>& number) {
-    if (number) error.set(key, std::int64_t{*number});
-  };
-  if (!failure.type.empty()) error.set("type", failure.type);
-  if (!failure.message.empty()) error.set("message", failure.message);
-  if (failure.failure_class) error.set("class", word(name_of(*failure.failure_class)));
-  if (failure.kind != FailureKind::none) error.set("kind", word(name_of(failure.kind)));
-  set_number("exit_code", failure.exit_code);
-  set_number("http_status", failure.http_status);
-  if (failure.signal) error.set("signal", signal_value(*failure.signal));
-  if (failure.retry_after) error.set("retry_after_ms", milliseconds(*failure.retry_after));
-  if (failure.permanent) error.set("permanent", *failure.permanent);
-  if (!failure.details.empty()) error.set("details", failure.details);
-  return error;
-}
 
 // A large payload is in the store; the event has its hash.
 void set_payload(Value& object, const std::string& name, const Event& event) {
@@ -60,6 +39,14 @@ void set_stop_reason(Value& object, const Event& event) {
   if (event.reason != StopReason::none) object.set("stop_reason", word(name_of(event.reason)));
 }
 
+// Only where not every attempt counts towards max_attempts.
+void set_counts(Value& object, const Event& event) {
+  if (event.lost_attempts == 0 && event.interrupted_attempts == 0) return;
+  object.set("attempts_used", whole(event.used_attempts));
+  if (event.interrupted_attempts > 0) object.set("attempts_interrupted", whole(event.interrupted_attempts));
+  if (event.lost_attempts > 0) object.set("attempts_lost", whole(event.lost_attempts));
+}
+
 void set_totals(Value& object, const Event& event) {
   object.set("total_attempts", whole(event.total_attempts));
   object.set("total_elapsed_ms", milliseconds(event.total_elapsed));
@@ -69,13 +56,14 @@ void set_totals(Value& object, const Event& event) {
 void set_submitted(Value& object, const Event& event) {
   if (!event.text.empty()) object.set("key", event.text);
   if (event.due != WallTime{}) object.set("due_at", base::to_rfc3339(event.due));
+  if (event.items > 0) object.set("items", whole(event.items));
   set_payload(object, "input", event);
 }
 
 void set_started(Value& object, const Event& event) {
-  object.set("is_retry", event.is_retry);
+  set_counts(object, event);
   if (!event.failure) return;
-  object.set("original_error", error_value(*event.failure));
+  object.set("original_error", failure_value(*event.failure));
   object.set("retry_delay_ms", milliseconds(event.delay));
 }
 
@@ -83,18 +71,37 @@ void set_failed(Value& object, const Event& event) {
   object.set("will_retry", event.will_retry);
   if (event.precondition) object.set("phase", word("precondition"));
   if (event.lost) object.set("lost", true);
-  object.set("error", error_value(event.failure.value_or(Failure{})));
+  if (event.cut) object.set("cut", word("deadline"));
+  object.set("error", failure_value(event.failure.value_or(Failure{})));
   set_rule(object, event);
+  set_counts(object, event);
   if (event.will_retry) return;
   object.set("reason", word(name_of(event.reason)));
   set_totals(object, event);
+}
+
+// Stopped work has no failure of its own: what stopped it is an error of the class `canceled`, where it is known.
+void set_interrupted(Value& object, const Event& event) {
+  object.set("class", word(name_of(FailureClass::canceled)));
+  set_counts(object, event);
+  if (!event.failure) return;
+  Failure how = *event.failure;
+  how.failure_class = FailureClass::canceled;
+  how.kind = FailureKind::none;
+  object.set("error", failure_value(how));
 }
 
 void set_retrying(Value& object, const Event& event) {
   object.set("next_attempt", whole(event.next_attempt));
   object.set("delay_ms", milliseconds(event.delay));
   object.set("due_at", base::to_rfc3339(event.due));
-  if (event.failure && event.failure->failure_class) object.set("reason", word(name_of(*event.failure->failure_class)));
+  if (event.lost) {
+    object.set("reason", word("lost"));
+  } else if (event.failure && policy::is_verdict(*event.failure)) {
+    object.set("reason", word("not_completed"));
+  } else if (event.failure && event.failure->failure_class) {
+    object.set("reason", word(name_of(*event.failure->failure_class)));
+  }
   set_rule(object, event);
   object.set("nominal_ms", milliseconds(event.range.nominal));
   object.set("min_ms", milliseconds(event.range.min));
@@ -113,11 +120,14 @@ void set_fields(Value& object, const Event& event) {
     case EventType::completed:
       set_payload(object, "output", event);
       if (!event.text.empty()) object.set("whole_output", event.text);
+      set_counts(object, event);
       return set_totals(object, event);
     case EventType::failed:
       return set_failed(object, event);
     case EventType::retrying:
       return set_retrying(object, event);
+    case EventType::interrupted:
+      return set_interrupted(object, event);
     case EventType::progress:
       return object.set("text", event.text);
     case EventType::cancel_requested:
@@ -131,6 +141,11 @@ void set_fields(Value& object, const Event& event) {
       return;
     case EventType::reopened:
       if (!event.text.empty()) object.set("only_step", event.text);
+      if (event.only_item) object.set("only_item", whole(*event.only_item));
+      if (event.resumes) object.set("resumes", true);
+      return;
+    case EventType::skipped:
+      if (event.reason != StopReason::none) object.set("reason", word(name_of(event.reason)));
       return;
     case EventType::finishing:
       return object.set("status", word(name_of(event.status)));
@@ -163,8 +178,13 @@ std::string to_json(const Event& event) {
     object.set("step", event.step);
     object.set("item", whole(event.item));
   }
-  if (event.attempt > 0) object.set("attempt", whole(event.attempt));
+  if (event.attempt > 0) {
+    object.set("attempt", whole(event.attempt));
+    object.set("is_retry", event.is_retry);
+    if (!event.actor_type.empty()) object.set("actor_type", event.actor_type);
+  }
   set_fields(object, event);
+  if (event.replayed) object.set("replayed", true);
   return text::to_json(object);
 }
 

@@ -33,11 +33,13 @@ Event step_event(EventType type) {
   event.step = "fetch";
   event.item = 4;
   event.attempt = 2;
+  event.actor_type = "llm";
+  event.is_retry = true;
   return event;
 }
 
 std::string step_line(std::string_view type, std::string_view own = "") {
-  return line(type, R"(,"step":"fetch","item":4,"attempt":2)" + std::string{own});
+  return line(type, R"(,"step":"fetch","item":4,"attempt":2,"is_retry":true,"actor_type":"llm")" + std::string{own});
 }
 
 const Failure everything{.type = "TimeoutError",
@@ -70,13 +72,15 @@ TEST(EventJson, submitted) {
 TEST(EventJson, started) {
   Event event = step_event(EventType::started);
   event.attempt = 1;
-  EXPECT_EQ(to_json(event), line("started", R"(,"step":"fetch","item":4,"attempt":1,"is_retry":false)"));
+  event.is_retry = false;
+  EXPECT_EQ(to_json(event),
+            line("started", R"(,"step":"fetch","item":4,"attempt":1,"is_retry":false,"actor_type":"llm")"));
   event.attempt = 2;
   event.is_retry = true;
   event.failure = everything;
   event.delay = 1234567ns;
-  EXPECT_EQ(to_json(event), step_line("started", R"(,"is_retry":true,"original_error":)" +
-                                                     std::string{everything_json} + R"(,"retry_delay_ms":1.234567)"));
+  EXPECT_EQ(to_json(event), step_line("started", R"(,"original_error":)" + std::string{everything_json} +
+                                                     R"(,"retry_delay_ms":1.234567)"));
 }
 
 TEST(EventJson, completed) {
@@ -162,14 +166,21 @@ TEST(EventJson, of_a_step) {
   event = step_event(EventType::handed_over);
   event.text = "019a86b2-7c3d-7e4f-8a5b-0c1d2e3f4a5c";
   EXPECT_EQ(to_json(event), step_line("handed_over", R"(,"to_run":"019a86b2-7c3d-7e4f-8a5b-0c1d2e3f4a5c")"));
+  EXPECT_EQ(to_json(step_event(EventType::interrupted)), step_line("interrupted", R"(,"class":"canceled")"));
   event = step_event(EventType::extended);
   event.due = ten;
   EXPECT_EQ(to_json(event), step_line("extended", R"(,"due_at":"2026-11-15T10:00:00Z")"));
   for (const EventType type :
-       {EventType::interrupted, EventType::skipped, EventType::unreachable, EventType::fallback, EventType::rework,
-        EventType::dead_lettered, EventType::circuit_opened, EventType::revisited, EventType::handed_back}) {
+       {EventType::skipped, EventType::unreachable, EventType::fallback, EventType::rework, EventType::dead_lettered,
+        EventType::circuit_opened, EventType::revisited, EventType::handed_back}) {
     EXPECT_EQ(to_json(step_event(type)), step_line(name_of(type)));
   }
+}
+
+TEST(EventJson, what_replay_tells_is_marked) {
+  Event event = step_event(EventType::progress);
+  event.replayed = true;
+  EXPECT_EQ(to_json(event), step_line("progress", R"(,"text":"","replayed":true)"));
 }
 
 TEST(EventJson, of_the_future) {
@@ -182,6 +193,7 @@ TEST(EventJson, the_examples_of_the_page) {  // docs/formats/events.md
   Event event = event_of(EventType::failed);
   event.step = "fetch";
   event.attempt = 1;
+  event.actor_type = "tool";
   event.time = ten + 5250ms;
   event.will_retry = true;
   event.failure = Failure{.type = "TimeoutError",
@@ -190,6 +202,7 @@ TEST(EventJson, the_examples_of_the_page) {  // docs/formats/events.md
                           .kind = FailureKind::timeout};
   EXPECT_EQ(to_json(event), R"({"type":"failed","sequence":3,"time":"2026-11-15T10:00:05.250Z",)"
                             R"("run":"019a86b2-7c3d-7e4f-8a5b-0c1d2e3f4a5b","step":"fetch","item":0,"attempt":1,)"
+                            R"("is_retry":false,"actor_type":"tool",)"
                             R"("will_retry":true,"error":{"type":"TimeoutError","message":"no answer",)"
                             R"("class":"transient","kind":"timeout"}})");
   event.type = EventType::retrying;
@@ -200,7 +213,8 @@ TEST(EventJson, the_examples_of_the_page) {  // docs/formats/events.md
   event.range = {1s, 0s, 1s};
   EXPECT_EQ(to_json(event),
             R"({"type":"retrying","sequence":4,"time":"2026-11-15T10:00:05.250Z",)"
-            R"("run":"019a86b2-7c3d-7e4f-8a5b-0c1d2e3f4a5b","step":"fetch","item":0,"attempt":1,"next_attempt":2,)"
+            R"("run":"019a86b2-7c3d-7e4f-8a5b-0c1d2e3f4a5b","step":"fetch","item":0,"attempt":1,)"
+            R"("is_retry":false,"actor_type":"tool","next_attempt":2,)"
             R"("delay_ms":733.5,"due_at":"2026-11-15T10:00:05.983500Z","reason":"transient","nominal_ms":1000,)"
             R"("min_ms":0,"max_ms":1000})");
 }

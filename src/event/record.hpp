@@ -60,30 +60,33 @@ struct Record {
   std::uint32_t item = 0;
   std::uint32_t attempt = 0;  // retrying: the next one
 
-  bool will_retry = false;                                 // failed
-  bool lost = false;                                       // failed
-  bool precondition = false;                               // failed: before attempt 1
-  bool floored = false;                                    // retrying
-  bool returns = false;                                    // handed_over: the attempt checks what it brings
-  bool reopens = false;                                    // handed_over: it is being cancelled, and is to begin again
-  StopReason reason = StopReason::none;                    // failed, ended, cancel_requested
-  RunStatus status = RunStatus::running;                   // ended, finishing
-  std::int32_t rule = -1;                                  // failed, retrying
-  FailureClass failure_class = FailureClass::transient;    // failed: as judged
-  const Failure* failure = nullptr;                        // failed; handed_over: of an attempt whose time is over
-  std::int64_t delay = 0;                                  // retrying
+  bool will_retry = false;                               // failed
+  bool lost = false;                                     // failed
+  bool precondition = false;                             // failed: before attempt 1
+  bool cut = false;                                      // failed: the limit of the item itself ended the attempt
+  bool resumes = false;                                  // reopened: what was stopped, and nothing that had failed
+  bool floored = false;                                  // retrying
+  bool returns = false;                                  // handed_over: the attempt checks what it brings
+  bool reopens = false;                                  // handed_over: it is being cancelled, and is to begin again
+  StopReason reason = StopReason::none;                  // failed, ended, cancel_requested, skipped
+  RunStatus status = RunStatus::running;                 // ended, finishing
+  std::int32_t rule = -1;                                // failed, retrying
+  FailureClass failure_class = FailureClass::transient;  // failed: as judged
+  const Failure* failure = nullptr;  // failed; interrupted: how; handed_over: of an attempt whose time is over
+  std::int64_t delay = 0;            // retrying
   std::int64_t nominal = 0, delay_min = 0, delay_max = 0;  // retrying: the range of the draw
-  Time due = 0;                   // retrying; submitted with a delay; handed_over, extended: the end of its time. 0 = none
-  std::uint32_t plan = 0;         // submitted: number of the plan in the store
-  std::uint8_t priority = 0;      // submitted
-  std::uint32_t items = 0;        // submitted, prepared; reopened: 1 + the only item, 0 = all
-  std::uint8_t stage = 0;         // fallback: which one begins
+  Time due = 0;               // retrying; submitted with a delay; handed_over, extended: the end of its time. 0 = none
+  std::uint32_t plan = 0;     // submitted: number of the plan in the store
+  std::uint8_t priority = 0;  // submitted
+  std::uint32_t items = 0;    // submitted, prepared; reopened: 1 + the only item, 0 = all
+  std::uint8_t stage = 0;     // fallback: which one begins
   std::uint32_t from_step = 0;    // revisited: the step that failed; reopened: 1 + the only step, 0 = all
   std::uint64_t fingerprint = 0;  // circuit_opened
   std::string_view text = {};     // progress, signaled, submitted (key), cancel_requested, completed
-  RunId other = {};               // handed_over: the run that does the work
-  PayloadView payload = {};       // submitted, prepared, completed, signaled
-  std::string_view facts = {};    // submitted: what the run has for itself (facts.hpp)
+  RunId other = {};          // handed_over: the run that does the work; none: `text` may say where its end is reported
+  PayloadView payload = {};  // submitted, prepared, completed, signaled
+  std::string_view facts = {};     // submitted: what the run has for itself (facts.hpp)
+  std::string_view policies = {};  // prepared: those that items bring along (core/item_policies.hpp)
 };
 
 }  // namespace reprise::event

@@ -1,17 +1,21 @@
 // The door to work: attempts go in as jobs, and come back as outcomes.
 //
 // An executor answers every job exactly once, whatever the work does: it throws, hangs past its time, ignores a cancel. An attempt that it
-// hands over (documents: a sub-flow) is answered by that, and comes back as another job if there is something to do at its end.
+// hands over (documents: a sub-flow, work accepted elsewhere) is answered by that, and comes back as another job if there is something to do at
+// its end.
 // It enforces the attempt's time itself, because only it knows when the attempt really began. Outcomes are told to a Sink.
+// An engine has a list of executors; each has handlers of its own, which it numbers, and room of its own.
 // Thread safety: start(), cancel() and capacity() from the loop's thread; the Sink is called from any thread.
 #pragma once
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <reprise/event.hpp>
@@ -45,18 +49,22 @@ using StepOutputs = std::vector<StepOutput>;
 
 // What few jobs have; kept apart so that the others stay small.
 struct JobContext {
-  Failure last_failure = {};                        // of the attempt before; meaningful when attempt > 1
+  Failure last_failure = {};                        // of an attempt before; empty when none has failed
   std::shared_ptr<const StepOutputs> outputs = {};  // of the steps this one reads; nullptr = they have none
   std::shared_ptr<const Payload> run_input = {};    // of a document's run; nullptr = `input` says it all
   std::string_view run_status = {};                 // for steps that run finally: what the run would end with
+  bool by_first_rules = false;  // of a run that 0.1.0 began: its failures are judged as that version did
   std::uint8_t stage = 0;                       // core::stage: the main way, its fallback, or its handler of failures
   std::shared_ptr<const Payload> brought = {};  // the attempt was outside, and goes on with this; nullptr = it begins
+  std::uint32_t visit = 1;                      // of the step
 };
 
 struct Job {
   AttemptId id;
   std::uint32_t attempt = 1;
-  std::uint32_t handler = 0;  // as the executor numbered it
+  std::uint32_t used_attempts = 1;  // this one included; those lost and interrupted are not among them
+  bool is_first = true;             // since the item was created, or retried on request
+  std::uint32_t handler = 0;        // as the executor numbered it
   RunId run_id;
   std::shared_ptr<const std::string> step;  // its name
   Payload input;
@@ -79,18 +87,36 @@ struct Prepared {
   bool skip = false;                      // its condition is false
   std::uint32_t items = 1;                // for_each: elements of the list
   Payload list = {};                      // for_each
+  std::string policies = {};              // those that items bring along (core/item_policies.hpp)
   std::unique_ptr<Failure> failure = {};  // it cannot begin
 };
 
+// How an attempt ended. The first two are judged by the step's policy, `Lost` by its limit of losses, and the others cost no attempt.
+struct Succeeded {
+  Payload output = {};            // over 4 KiB: the bytes themselves, and the loop makes the hash
+  std::string whole_output = {};  // when `output` is not all of it: which file is, in words (kept_file.hpp)
+};
+struct Failed {
+  std::unique_ptr<Failure> failure;
+  bool precondition = false;           // before the work itself began
+  AttemptEnd by = AttemptEnd::failed;  // or timed_out, or deadline: the job's
+};
+struct Interrupted {};  // the executor was stopped, and how the attempt would have ended is not known
+struct Lost {};         // what worked on the attempt is gone
+struct Returned {};     // the executor gives it back: it was never begun
+struct Suspended {};    // it takes no place any more: its end, or its way back, comes from outside
+
+using End = std::variant<Succeeded, Failed, Interrupted, Lost, Returned, Suspended>;
+
 struct Outcome {
   AttemptId id;
-  bool succeeded = false;
-  Payload output = {};            // when succeeded; over 4 KiB: the bytes themselves, and the loop makes the hash
-  std::string whole_output = {};  // when `output` is not all of it: which file is, in words (kept_file.hpp)
-  std::unique_ptr<Failure> failure = {};  // otherwise
-  bool interrupted = false;               // neither: the executor has stopped, and how it would have ended is not known
-  bool precondition = false;              // failed before the work itself began
+  End end;
 };
+
+inline Outcome failed(const AttemptId& id, Failure failure, bool precondition = false,
+                      AttemptEnd by = AttemptEnd::failed) {
+  return {id, Failed{std::make_unique<Failure>(std::move(failure)), precondition, by}};
+}
 
 // How an attempt goes on that a sub-flow works for.
 struct HandedOver {
@@ -99,6 +125,34 @@ struct HandedOver {
   Duration time_left{0};                  // of the attempt; 0 = it has no limit
   std::unique_ptr<Failure> overdue = {};  // what it fails with when its time is over
   bool returns = false;                   // it comes back with what the flow has brought; otherwise that is its result
+};
+
+// How an attempt goes on whose work was accepted elsewhere: its end comes as a Report.
+struct Accepted {
+  AttemptId id;
+  Duration time_left{0};                  // of the attempt; 0 = it has no limit
+  std::unique_ptr<Failure> overdue = {};  // what it fails with when its time is over
+  std::string callback;  // where it is reported: Executor::listen_again() has to know it after a restart
+};
+
+enum class ReportTaken : std::uint8_t {
+  yes,      // it is recorded
+  known,    // it changes nothing
+  over,     // nobody waits for it any more
+  not_now,  // it is to be sent again
+};
+
+// The end of an attempt that was accepted elsewhere, or of an earlier one of the same item.
+struct Report {
+  RunId run;
+  std::uint32_t step = 0;
+  std::uint32_t item = 0;
+  std::uint32_t visit = 1;
+  std::uint32_t attempt = 0;  // its token
+  bool success = false;
+  bool only_own = false;  // it is of no use to a later attempt
+  std::string body = {};
+  std::function<void(ReportTaken)> answer = {};  // once, from any thread
 };
 
 struct Progress {
@@ -114,7 +168,11 @@ class Sink {
   virtual ~Sink() = default;
   virtual void ended(Outcome&& outcome) = 0;
   virtual void progressed(Progress&& progress) = 0;
-  virtual void prepared(Prepared&&) {}  // only executors of documents prepare
+  // Only executors of documents have these.
+  virtual void prepared(Prepared&&) {}
+  virtual void accepted(Accepted&&) {}
+  virtual void reported(Report&& report) { report.answer(ReportTaken::over); }
+  virtual void room_changed() {}  // capacity() has grown, and no end of an attempt has told so
 };
 
 class Executor {
@@ -129,6 +187,7 @@ class Executor {
   virtual std::size_t capacity(std::uint32_t handler) = 0;  // how many more jobs of this handler it would begin soon
   virtual void shut_down() {}             // ends everything; each job is still answered, as interrupted
   virtual void prepare(Preparation&&) {}  // answered once through Sink::prepared(), unless it is cancelled
+  virtual void listen_again(std::string_view /*callback*/) {}  // there are attempts that were told to report there
 };
 
 }  // namespace reprise::exec

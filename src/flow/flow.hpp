@@ -19,9 +19,9 @@
 #include <reprise/flow.hpp>
 #include <reprise/policy.hpp>
 
-#include "flow/expression.hpp"
-#include "flow/json.hpp"
-#include "flow/jsonpath.hpp"
+#include "flow/expression/expression.hpp"
+#include "json/json.hpp"
+#include "json/jsonpath.hpp"
 
 namespace reprise::flow {
 
@@ -78,7 +78,7 @@ struct ItemSource {
   JsonTemplate value;  // `${steps.list.output.items}`, or a list that is written out
   Template file;       // relative to the document: .json, .jsonl/.ndjson, or lines of text
   std::shared_ptr<const Command> command;
-  std::optional<JsonPath>
+  std::optional<json::JsonPath>
       path;  // file, command: which nodes are the items; without it: the elements of the list, or the lines
 };
 
@@ -96,6 +96,13 @@ struct Tolerance {
 struct SubFlow {
   Template file;  // relative to the document
   JsonTemplate::Map params;
+};
+
+// `retry_config: ${item.retry}`: each item brings its policy along. What is null has none, and gets the step's.
+struct ItemPolicy {
+  JsonTemplate value;
+  Dialect dialect = Dialect::native;
+  std::string key;  // as the document has it
 };
 
 enum class Verb : std::uint8_t { commands, wait, signal, flow, call };
@@ -124,9 +131,16 @@ struct Step {
   PolicyLevel level = PolicyLevel::built_in;
   Dialect dialect = Dialect::native;  // of the policy
   std::string policy_source;  // in words: `step "fetch", line 31`, `defaults.by_type.tool, line 9`, `built-in for tool`
+  std::uint32_t policy_line = 0;  // where it stands; 0 = nowhere
+  std::optional<ItemPolicy> item_policy;
+  bool retries_are_off = false;     // rh_agents: `enabled: false`, or an agent that nobody configured
   std::optional<Duration> timeout;  // each attempt; already in policy.attempt_timeout when it is shorter
   Duration stall_timeout{0};        // 0 = off
-  bool needs_verdict = false;       // argyll: only the handler's own word counts
+  Effect effect = Effect::keyed;
+  bool needs_verdict = false;    // argyll: only the handler's own word counts
+  bool exit_is_verdict = false;  // … and exit 0 is one: the rule of runs that were begun before 0.2
+
+  bool refuses_late = false;  // async http: an earlier attempt's success does not count
 
   std::optional<Command> require;  // precondition
   std::string check_schema;        // postcondition: the output must match this schema file

@@ -7,7 +7,7 @@
 
 #include <reprise/dialect.hpp>
 
-#include "flow/reader.hpp"
+#include "flow/reader/reader.hpp"
 #include "text/value.hpp"
 
 namespace reprise::flow {
@@ -78,6 +78,7 @@ constexpr const char* schema_text = R"json({
       }
     },
     "retry_config": {"anyOf": [{"$ref": "#/definitions/rh_agents_policy"}, {"$ref": "#/definitions/prodigy_policy"}]},
+    "item_policy": {"description": "Each item brings its policy along; null: it has none.", "type": "string", "pattern": "^\\$\\{.*\\}$"},
     "argv": {"type": "array", "minItems": 1, "maxItems": 10000, "items": {"$ref": "#/definitions/scalar"}},
     "status": {"type": ["string", "integer"], "pattern": "^([1-5]xx|[1-5][0-9][0-9](-[1-5][0-9][0-9])?)$", "minimum": 100, "maximum": 599},
     "http": {
@@ -136,6 +137,7 @@ constexpr const char* schema_text = R"json({
         "needs": {"description": "It starts when these are done.", "$ref": "#/definitions/step_ids"},
         "if": {"description": "The step is skipped unless this is true.", "type": ["string", "number", "boolean", "null"], "minLength": 1},
         "for_each": {"description": "One work item for each element.", "$ref": "#/definitions/item_source"},
+        "late": {"description": "Of async http: an earlier attempt's success, reported late, does not count.", "type": "string", "enum": ["refuse"]},
         "max_parallel": {"$ref": "#/definitions/count"},
         "tolerate": {
           "description": "So many failed items do not fail the step.",
@@ -155,9 +157,9 @@ constexpr const char* schema_text = R"json({
         "flow": {"description": "The file of another flow.", "$ref": "#/definitions/text"},
         "params": {"description": "For flow.", "type": "object"},
         "call": {"description": "A handler of the program that embeds the engine.", "$ref": "#/definitions/plain_text"},
-        "retry": {"$ref": "#/definitions/policy_or_name"},
-        "retry_policy": {"$ref": "#/definitions/azolla_policy"},
-        "retry_config": {"$ref": "#/definitions/retry_config"},
+        "retry": {"anyOf": [{"$ref": "#/definitions/policy_or_name"}, {"$ref": "#/definitions/item_policy"}]},
+        "retry_policy": {"anyOf": [{"$ref": "#/definitions/azolla_policy"}, {"$ref": "#/definitions/item_policy"}]},
+        "retry_config": {"anyOf": [{"$ref": "#/definitions/retry_config"}, {"$ref": "#/definitions/item_policy"}]},
         "work_config": {"$ref": "#/definitions/argyll_policy"},
         "timeout": {"description": "Each attempt is stopped after this.", "$ref": "#/definitions/positive_duration"},
         "on_failure": {"$ref": "#/definitions/on_failure"},
@@ -187,7 +189,11 @@ constexpr const char* schema_text = R"json({
         "env": {"$ref": "#/definitions/variables"},
         "directory": {"$ref": "#/definitions/plain_text"},
         "stall_timeout": {"description": "No output for this long stops the attempt; 0 = off.", "$ref": "#/definitions/duration"},
-        "circuit_breaker": {"$ref": "#/definitions/circuit_breaker"}
+        "circuit_breaker": {"$ref": "#/definitions/circuit_breaker"},
+        "effect": {
+          "description": "at_most_once: what was lost, interrupted or out of time is not made again, but kept as a dead letter.",
+          "type": "string", "enum": ["keyed", "idempotent", "at_most_once"]
+        }
       },
       "additionalProperties": {"description": "The prompt of an agent.", "$ref": "#/definitions/text"},
       "allOf": [
@@ -240,6 +246,7 @@ constexpr const char* schema_text = R"json({
       "type": "object", "additionalProperties": false,
       "properties": {
         "retry": {"$ref": "#/definitions/policy_or_name"},
+        "retry_policy": {"$ref": "#/definitions/azolla_policy"},
         "by_type": {"type": "object", "additionalProperties": {"$ref": "#/definitions/policy_or_name"}}
       }
     },
@@ -257,6 +264,11 @@ constexpr const char* schema_text = R"json({
         "deadline": {"description": "Of the run.", "$ref": "#/definitions/positive_duration"},
         "stall_timeout": {"$ref": "#/definitions/duration"},
         "max_visits": {"$ref": "#/definitions/count"},
+        "limits": {
+          "description": "For every step whose policy does not say it itself.",
+          "type": "object", "additionalProperties": false,
+          "properties": {"worker_lost": {"type": "integer", "minimum": 0, "maximum": 4294967295}}
+        },
         "circuit_breaker": {"$ref": "#/definitions/circuit_breaker"}
       }
     },
@@ -292,6 +304,7 @@ constexpr const char* schema_text = R"json({
         "classify": {"$ref": "#/definitions/classify"}, "policies": {"$ref": "#/definitions/policies"},
         "defaults": {"$ref": "#/definitions/defaults"},
         "default_retry_config": {"$ref": "#/definitions/rh_agents_policy"},
+        "retry_policy": {"description": "Of every step that has none.", "$ref": "#/definitions/azolla_policy"},
         "retry_config_by_actor_type": {"type": "object", "additionalProperties": {"$ref": "#/definitions/rh_agents_policy"}},
         "runtime": {"$ref": "#/definitions/runtime"}, "agents": {"$ref": "#/definitions/agents"},
         "steps": {"allOf": [{"$ref": "#/definitions/steps"}, {"minItems": 1}]},

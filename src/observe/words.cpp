@@ -7,6 +7,8 @@
 #include <reprise/classify.hpp>
 
 #include "base/rfc3339.hpp"
+#include "event/evidence.hpp"
+#include "policy/verdict.hpp"
 #include "text/place.hpp"
 
 namespace reprise::observe {
@@ -34,6 +36,31 @@ FailureKind kind_of(const Failure& failure) {
   return found.failed && found.failure_class == failure.failure_class ? found.kind : FailureKind::none;
 }
 
+constexpr std::size_t output_lines_max = 10;
+
+void add_list(std::vector<std::string>& lines, std::string_view title, const std::vector<std::string>& list) {
+  if (list.size() < 2) return;  // a single one stands in the message
+  lines.emplace_back(title);
+  for (const std::string& each : list) lines.push_back("  - " + text::shorten(each, message_characters_max));
+}
+
+// The last lines, unless they are one line that the message has already.
+void add_end(std::vector<std::string>& lines, std::string_view what, std::string_view text, std::string_view message) {
+  while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
+  if (text.empty() || (text.find('\n') == std::string_view::npos && message.find(text) != std::string_view::npos))
+    return;
+  std::vector<std::string> all;
+  for (std::string_view rest = text;;) {
+    const std::size_t end = rest.find('\n');
+    all.push_back("  | " + text::shorten(rest.substr(0, end), message_characters_max));
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  const std::size_t first = all.size() > output_lines_max ? all.size() - output_lines_max : 0;
+  lines.push_back("The end of its " + std::string{what} + (first > 0 ? " (--format json has more):" : ":"));
+  lines.insert(lines.end(), all.begin() + static_cast<std::ptrdiff_t>(first), all.end());
+}
+
 }  // namespace
 
 std::string what_failed(const Failure& failure) {
@@ -54,23 +81,37 @@ std::string what_failed(const Failure& failure) {
 }
 
 std::string class_words(const Failure& failure) {
+  if (policy::is_verdict(failure))
+    return *failure.permanent ? "permanent, says the handler" : "not completed, says the handler";
   std::string words{failure.failure_class ? name_of(*failure.failure_class) : "not classified"};
   if (const FailureKind kind = kind_of(failure); kind != FailureKind::none) words += ", " + std::string{name_of(kind)};
   return words;
 }
 
+std::vector<std::string> evidence_lines(const Failure& failure) {
+  const event::FailureEvidence evidence = event::evidence_in(failure);
+  std::vector<std::string> lines;
+  add_list(lines, "Mistakes in its result:", evidence.mistakes);
+  add_list(lines, "Tests that failed:", evidence.failing);
+  add_end(lines, "standard error", evidence.err, failure.message);
+  add_end(lines, "output", evidence.out, failure.message);
+  return lines;
+}
+
 std::string_view reason_words(StopReason reason) noexcept {
-  constexpr std::array<std::string_view, 10> words{"it goes on",
+  constexpr std::array<std::string_view, 12> words{"it goes on",
                                                    "it was cancelled",
                                                    "this failure is permanent",
-                                                   "this failure is not in only_on",
+                                                   "this failure is not among those it retries",
                                                    "the handler gave no verdict",
                                                    "the circuit breaker was open",
                                                    "its attempts were used up",
                                                    "its time was over",
                                                    "its budget for waiting was used up",
-                                                   "the step was visited too often"};
-  static_assert(words.size() == static_cast<std::size_t>(StopReason::max_visits) + 1);
+                                                   "the step was visited too often",
+                                                   "it was lost too often in a row",
+                                                   "it is unclear whether it was done"};
+  static_assert(words.size() == static_cast<std::size_t>(last_stop_reason) + 1);
   const auto number = static_cast<std::size_t>(reason);
   return number < words.size() ? words[number] : "of a reason this version does not know";
 }
@@ -78,6 +119,19 @@ std::string_view reason_words(StopReason reason) noexcept {
 std::string numbered_attempt(std::uint64_t attempt, std::optional<std::uint64_t> max_attempts) {
   const bool is_known = max_attempts && attempt <= *max_attempts;
   return "attempt " + std::to_string(attempt) + (is_known ? "/" + std::to_string(*max_attempts) : "");
+}
+
+std::string numbered_attempt(std::uint64_t attempt, std::optional<std::uint64_t> max_attempts,
+                             const AttemptCounts& counts) {
+  const bool all_count = counts.interrupted == 0 && counts.lost == 0 && counts.used == attempt;
+  if (all_count || (counts.used == 0 && counts.interrupted == 0 && counts.lost == 0))
+    return numbered_attempt(attempt, max_attempts);
+  std::string words = "attempt " + std::to_string(attempt) + " (" + std::to_string(counts.used) +
+                      (max_attempts ? " of " + std::to_string(*max_attempts) : "") + " used";
+  std::string rest;
+  if (counts.interrupted > 0) rest = std::to_string(counts.interrupted) + " interrupted";
+  if (counts.lost > 0) rest += (rest.empty() ? "" : ", ") + std::to_string(counts.lost) + " lost";
+  return words + (rest.empty() ? "" : "; " + rest) + ")";
 }
 
 std::string work_name(std::string_view step, std::uint32_t item, bool has_items) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <reprise/event.hpp>
 #include <reprise/failure.hpp>
@@ -21,11 +22,22 @@ std::string what_failed(const Failure& failure);
 // transient, throttled
 std::string class_words(const Failure& failure);
 
+// What the attempt left behind, line by line: mistakes, failing tests, the end of its output where the message does not say it all.
+std::vector<std::string> evidence_lines(const Failure& failure);
+
 // What a stop reason means: "its attempts were used up".
 std::string_view reason_words(StopReason reason) noexcept;
 
 // attempt 2/5; without the limit when there is none, or it is passed by a fallback
 std::string numbered_attempt(std::uint64_t attempt, std::optional<std::uint64_t> max_attempts);
+// The same where not every attempt counts: attempt 5 (2 of 3 used; 2 interrupted, 1 lost).
+struct AttemptCounts {
+  std::uint64_t used = 0;  // 0 = not known
+  std::uint64_t interrupted = 0;
+  std::uint64_t lost = 0;
+};
+std::string numbered_attempt(std::uint64_t attempt, std::optional<std::uint64_t> max_attempts,
+                             const AttemptCounts& counts);
 
 // fetch, or fetch[57] for a step with items.
 std::string work_name(std::string_view step, std::uint32_t item, bool has_items);

@@ -4,6 +4,7 @@
 #include <array>
 #include <csignal>
 
+#include "policy/error_line.hpp"
 #include "policy/words.hpp"
 
 namespace reprise {
@@ -115,8 +116,18 @@ Finding by_http_status(int status) noexcept {
   }
 }
 
+// curl says in its last line what its exit code means; codes without such a line may be another program's.
+Finding by_curl(std::string_view message, int code) noexcept {
+  const std::optional<CurlReport> report = curl_report(message);
+  if (!report || report->code != code) return std::nullopt;
+  if (report->http_status) return by_http_status(*report->http_status);
+  const std::string_view type = curl_error_type(code);
+  if (type.empty()) return std::nullopt;
+  return transient(type == "TimeoutError" ? FailureKind::timeout : FailureKind::none, "curl", code);
+}
+
 // Walks up from the type to the first family that says something.
-Finding by_type(std::string_view type, const TypeTree& tree) noexcept {
+Finding by_type(std::string_view type, const TypeTree& tree, bool by_first_rules) noexcept {
   if (type.empty()) return std::nullopt;
   if (const auto dot = type.rfind('.'); dot != std::string_view::npos) type.remove_prefix(dot + 1);
   constexpr int tallest = 64;  // a user's tree may hold a circle
@@ -128,6 +139,11 @@ Finding by_type(std::string_view type, const TypeTree& tree) noexcept {
     if (type == "ValueError" || type == "TypeError" || type == "LookupError") {
       return deterministic(FailureKind::invalid_input, "type");
     }
+    if (by_first_rules) continue;
+    // The program itself is wrong or not all there: no attempt changes that.
+    if (type == "ImportError") return deterministic(FailureKind::not_found, "type");
+    if (type == "SyntaxError" || type == "NameError" || type == "NotImplementedError")
+      return deterministic(FailureKind::none, "type");
   }
   return std::nullopt;
 }
@@ -137,6 +153,7 @@ struct Phrase {
   FailureClass failure_class;
   FailureKind kind;
   bool only_with_failure = false;  // the name of a test runner alone says nothing
+  bool is_later = false;           // unknown to 0.1.0, and so to the runs that it began
 };
 
 using Class = FailureClass;
@@ -158,10 +175,19 @@ constexpr std::array phrases{
     Phrase{"command not found", Class::deterministic, FailureKind::not_found},
     Phrase{"not found in path", Class::deterministic, FailureKind::not_found},
     Phrase{"not found in $path", Class::deterministic, FailureKind::not_found},
+    Phrase{"missing binary", Class::deterministic, FailureKind::not_found, false, true},
     Phrase{"schema validation", Class::contract_failure, FailureKind::none},
     Phrase{"contract validation", Class::contract_failure, FailureKind::none},
+    Phrase{"schema mismatch", Class::contract_failure, FailureKind::none, false, true},
+    Phrase{"schema mismatches", Class::contract_failure, FailureKind::none, false, true},
+    Phrase{"output validation failed", Class::contract_failure, FailureKind::none, false, true},
+    Phrase{"output validation failure", Class::contract_failure, FailureKind::none, false, true},
+    Phrase{"output validation failures", Class::contract_failure, FailureKind::none, false, true},
     Phrase{"test failed", Class::test_failure, FailureKind::none},
     Phrase{"tests failed", Class::test_failure, FailureKind::none},
+    Phrase{"test suite failed", Class::test_failure, FailureKind::none, false, true},
+    Phrase{"test suite failure", Class::test_failure, FailureKind::none, false, true},
+    Phrase{"test suite failures", Class::test_failure, FailureKind::none, false, true},
     Phrase{"--- fail", Class::test_failure, FailureKind::none},
     Phrase{"go test", Class::test_failure, FailureKind::none, true},
     Phrase{"pytest", Class::test_failure, FailureKind::none, true},
@@ -171,18 +197,20 @@ constexpr std::array phrases{
     Phrase{"connection", Class::transient, FailureKind::none},
     Phrase{"network", Class::transient, FailureKind::none},
     Phrase{"unavailable", Class::transient, FailureKind::none},
+    Phrase{"bad gateway", Class::transient, FailureKind::none, false, true},
+    Phrase{"internal server error", Class::transient, FailureKind::none, false, true},
 };
 
 // Only the beginning and the end of a very long message are read: causes stand there, and time stays bounded.
 constexpr std::size_t text_window = 64 * 1024;
 
-Finding by_text(std::string_view message, bool failed_exit) noexcept {
+Finding by_text(std::string_view message, bool failed_exit, bool by_first_rules) noexcept {
   if (message.size() > 2 * text_window) {
-    const Finding head = by_text(message.substr(0, text_window), failed_exit);
-    return head ? head : by_text(message.substr(message.size() - text_window), failed_exit);
+    const Finding head = by_text(message.substr(0, text_window), failed_exit, by_first_rules);
+    return head ? head : by_text(message.substr(message.size() - text_window), failed_exit, by_first_rules);
   }
   for (const Phrase& phrase : phrases) {
-    if (!words::contains(message, phrase.text)) continue;
+    if ((phrase.is_later && by_first_rules) || !words::contains(message, phrase.text)) continue;
     if (phrase.only_with_failure && !failed_exit && !words::reports_failure(message)) continue;
     Classification result = found(phrase.failure_class, phrase.kind, phrase.text);
     result.by_text = true;
@@ -209,13 +237,18 @@ Classification by_built_in_rules(const Evidence& evidence) noexcept {
   if (evidence.signal) return by_signal(*evidence.signal);
   if (failed_exit) {
     if (const Finding exit = by_exit_code(*evidence.exit_code)) return *exit;
+    if (!evidence.by_first_rules && !evidence.http_status) {
+      if (const Finding curl = by_curl(evidence.message, *evidence.exit_code)) return *curl;
+    }
   }
   if (evidence.http_status) {
     if (const Finding http = by_http_status(*evidence.http_status)) return *http;
   }
   if (evidence.schema_failed) return found(FailureClass::contract_failure, FailureKind::none, "schema");
-  if (const Finding type = by_type(evidence.type, types_of(evidence))) return *type;
-  if (const Finding text = by_text(evidence.message, failed_exit)) return *text;
+  if (const Finding type = by_type(evidence.type, types_of(evidence), evidence.by_first_rules)) return *type;
+  if (evidence.test_step && evidence.names_failing_tests)
+    return found(FailureClass::test_failure, FailureKind::none, "failing tests");
+  if (const Finding text = by_text(evidence.message, failed_exit, evidence.by_first_rules)) return *text;
   if (evidence.test_step && failed_exit)
     return found(FailureClass::test_failure, FailureKind::none, "test step exit", evidence.exit_code);
   if (speaks_of_success_only(evidence)) {

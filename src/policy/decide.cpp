@@ -40,7 +40,7 @@ bool names_a_kind(const std::optional<FailureRules>& rules) noexcept {
          std::ranges::any_of(*rules, [](const FailureRule& rule) { return rule.what == FailureRule::What::kind; });
 }
 
-// Rules 1 to 3: may this failure be retried at all? Fills in class, rule and, when the answer is no, the reason.
+// Rules 1 to 4: may this failure be retried at all? Fills in class, rule and, when the answer is no, the reason.
 void judge_failure(const Policy& policy, const History& history, const Failure& failure, Decision& decision) {
   FailureKind kind = failure.kind;
   if (failure.failure_class) {
@@ -48,7 +48,7 @@ void judge_failure(const Policy& policy, const History& history, const Failure& 
     if (kind == FailureKind::none && (names_a_kind(policy.never_on) || names_a_kind(policy.only_on))) {
       kind = kind_within(*failure.failure_class, policy, failure);
     }
-  } else if (policy.stops_on_class) {
+  } else {  // also for policies that know no classes: what is recorded and shown has one
     const Classification found = classify(evidence_in(policy, failure));
     decision.failure_class = found.failure_class;
     if (kind == FailureKind::none) kind = found.kind;
@@ -58,10 +58,15 @@ void judge_failure(const Policy& policy, const History& history, const Failure& 
     decision.reason = StopReason::canceled;
     return;
   }
+  if (history.circuit_open) {
+    decision.reason = StopReason::circuit_open;
+    return;
+  }
   if (failure.permanent.value_or(false)) {
     decision.reason = StopReason::permanent;
     return;
   }
+  if (history.skips_lists) return;
   if (policy.never_on && !policy.never_on->empty()) {
     decision.rule = first_match(*policy.never_on, policy, failure, decision, kind);
     if (decision.rule != no_rule) {
@@ -78,6 +83,11 @@ void judge_failure(const Policy& policy, const History& history, const Failure& 
   } else if (policy.needs_verdict && (!failure.permanent || (failure.message.empty() && failure.type.empty()))) {
     decision.reason = StopReason::no_verdict;
   }
+}
+
+// Nothing starts at or after the deadline.
+bool would_start_too_late(const Policy& policy, const History& history, Duration delay) noexcept {
+  return policy.max_elapsed && base::saturating_sum(history.elapsed, delay) >= *policy.max_elapsed;
 }
 
 enum class Judge : bool { by_draw, by_nominal };
@@ -99,7 +109,7 @@ void weigh_limits(const Policy& policy, const History& history, std::optional<Du
     decision.range.min = std::max(decision.range.min, *floor);
     decision.range.max = std::max(decision.range.max, *floor);
   }
-  if (policy.max_elapsed && base::saturating_sum(history.elapsed, decision.delay) >= *policy.max_elapsed) {
+  if (would_start_too_late(policy, history, decision.delay)) {
     decision.reason = StopReason::deadline;
   } else if (policy.retry_budget && base::saturating_sum(history.waited, decision.delay) > *policy.retry_budget) {
     decision.reason = StopReason::budget;
@@ -108,16 +118,70 @@ void weigh_limits(const Policy& policy, const History& history, std::optional<Du
   }
 }
 
+// Rule 0 for a loss: again at once, then with the policy's delays, so often and no more. The waits count towards no budget.
+void weigh_loss(const Policy& policy, const History& history, Random& random, Decision& decision) {
+  if (history.canceled) {
+    decision.reason = StopReason::canceled;
+    return;
+  }
+  if (history.lost_in_a_row > policy.worker_lost_max.value_or(worker_lost_default)) {
+    decision.reason = StopReason::lost;
+    return;
+  }
+  if (history.lost_in_a_row > 1) {
+    const std::uint64_t retry = history.lost_in_a_row - 1;
+    decision.range = delay_range(policy, retry);
+    decision.delay = draw_delay(policy, retry, Duration{0}, decision.range, random);
+  }
+  if (would_start_too_late(policy, history, decision.delay)) {
+    decision.reason = StopReason::deadline;
+  } else {
+    decision.retry = true;
+  }
+}
+
+// Rule 0: ends that are not the work's own failure. False: this one is, and the work's own rules judge it.
+bool judge_foreign_end(const Policy& policy, const History& history, const Failure& failure, Random& random,
+                       Decision& decision) {
+  if (history.end == AttemptEnd::failed) return false;
+  const bool is_interrupt = history.end == AttemptEnd::interrupted;
+  decision.failure_class =
+      is_interrupt ? FailureClass::canceled : failure.failure_class.value_or(FailureClass::transient);
+  if (history.effect == Effect::at_most_once) {
+    decision.reason = StopReason::unclear;
+    return true;
+  }
+  switch (history.end) {
+    case AttemptEnd::failed:
+    case AttemptEnd::timed_out:
+      return false;
+    case AttemptEnd::lost:
+      weigh_loss(policy, history, random, decision);
+      return true;
+    case AttemptEnd::interrupted:
+      if (history.canceled) {
+        decision.reason = StopReason::canceled;
+      } else if (would_start_too_late(policy, history, Duration{0})) {
+        decision.reason = StopReason::deadline;
+      } else {
+        decision.retry = true;
+      }
+      return true;
+    case AttemptEnd::deadline:
+      decision.reason = StopReason::deadline;
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Decision decide(const Policy& policy, const History& history, const Failure& failure, Random& random) {
   Decision decision;
+  if (judge_foreign_end(policy, history, failure, random, decision)) return decision;
+  decision = Decision{};
   judge_failure(policy, history, failure, decision);
   if (decision.reason != StopReason::none) return decision;
-  if (history.circuit_open) {
-    decision.reason = StopReason::circuit_open;
-    return decision;
-  }
   weigh_limits(policy, history, failure.retry_after, Judge::by_draw, random, decision);
   return decision;
 }

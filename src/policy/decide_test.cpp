@@ -33,6 +33,8 @@ TEST(PolicyDecide, rules_apply_in_order) {
   now.history.canceled = false;
   EXPECT_EQ(now.decide().reason, StopReason::canceled) << "by the failure's class";
   now.failure.failure_class = FailureClass::deterministic;
+  EXPECT_EQ(now.decide().reason, StopReason::circuit_open) << "counted for every class, retryable or not";
+  now.history.circuit_open = false;
   EXPECT_EQ(now.decide().reason, StopReason::permanent) << "the handler said so";
   EXPECT_EQ(now.decide().rule, -1);
   now.failure.permanent.reset();
@@ -43,8 +45,6 @@ TEST(PolicyDecide, rules_apply_in_order) {
   now.failure.failure_class = FailureClass::transient;
   EXPECT_EQ(now.decide().reason, StopReason::not_listed);
   now.policy.only_on->push_back(FailureRule::of_type("TimeoutError"));
-  EXPECT_EQ(now.decide().reason, StopReason::circuit_open);
-  now.history.circuit_open = false;
   EXPECT_EQ(now.decide().reason, StopReason::attempts);
   now.history.attempt = 2;
   EXPECT_EQ(now.decide().reason, StopReason::deadline);
@@ -58,9 +58,9 @@ TEST(PolicyDecide, rules_apply_in_order) {
   EXPECT_EQ(retry.rule, 1) << "the entry of only_on that named it";
 }
 
-TEST(PolicyDecide, no_verdict_stands_between_the_filter_and_the_breaker) {
+TEST(PolicyDecide, no_verdict_stands_between_the_filter_and_the_attempts) {
   Situation now;
-  now.history.canceled = false;
+  now.history.canceled = now.history.circuit_open = false;
   now.failure = {.message = "no answer"};
   now.policy.never_on.reset();
   now.policy.needs_verdict = true;
@@ -68,7 +68,7 @@ TEST(PolicyDecide, no_verdict_stands_between_the_filter_and_the_breaker) {
   now.policy.only_on.reset();
   EXPECT_EQ(now.decide().reason, StopReason::no_verdict);
   now.failure.permanent = false;
-  EXPECT_EQ(now.decide().reason, StopReason::circuit_open) << "permanent: false with a message is a verdict";
+  EXPECT_EQ(now.decide().reason, StopReason::attempts) << "permanent: false with a message is a verdict";
   now.failure.message.clear();
   EXPECT_EQ(now.decide().reason, StopReason::no_verdict) << "not completed, but no error";
 }
@@ -206,6 +206,25 @@ TEST(PolicySchedule, decorrelated_ranges_are_as_wide_as_any_draw_can_make_them) 
   EXPECT_EQ(plan.retries[1].max, Duration{9s});
   EXPECT_EQ(plan.retries[2].max, Duration{20s});
   for (const DelayRange& range : plan.retries) EXPECT_EQ(range.min, Duration{1s});
+}
+
+TEST(PolicyDecide, a_policy_without_classes_still_tells_the_class) {
+  Random random{1};
+  const Policy no_classes{.only_on = FailureRules{FailureRule::of_type("ValueError")}, .stops_on_class = false};
+  const Decision decision = decide(no_classes, {}, {.type = "ValueError", .message = "x"}, random);
+  EXPECT_TRUE(decision.retry);
+  EXPECT_EQ(decision.failure_class, FailureClass::deterministic);
+}
+
+TEST(PolicyDecide, lists_that_name_exceptions_are_not_asked_about_a_failed_check) {
+  Random random{1};
+  const Policy lists{.only_on = FailureRules{FailureRule::of_type("TimeoutError")},
+                     .never_on = FailureRules{FailureRule::of_type("ValidationError")},
+                     .stops_on_class = false};
+  const Failure mismatch{.type = "ValidationError", .failure_class = FailureClass::contract_failure};
+  EXPECT_EQ(decide(lists, {}, mismatch, random).reason, StopReason::permanent);
+  EXPECT_TRUE(decide(lists, {.skips_lists = true}, mismatch, random).retry);
+  EXPECT_EQ(decide(lists, {.attempt = 3, .skips_lists = true}, mismatch, random).reason, StopReason::attempts);
 }
 
 }  // namespace

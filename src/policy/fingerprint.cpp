@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "policy/hashing.hpp"
 #include "policy/words.hpp"
 
 namespace reprise {
@@ -99,8 +100,15 @@ Piece temporary_path(std::string_view text) noexcept {
   return {};
 }
 
-// 1.5s, 300ms, 1h30m, 12 seconds
-Piece duration(std::string_view text) noexcept {
+// "0.1 s" with a blank; without a fraction "3 m" may be metres, and the first rules took no blank before a short unit at all.
+bool may_stand_apart(std::string_view unit, bool has_fraction, FingerprintRules rules) noexcept {
+  if (unit.size() >= 4) return true;
+  return rules != FingerprintRules::by_message &&
+         (unit == "s" || unit == "ms" || unit == "us" || unit == "ns" || has_fraction);
+}
+
+// 1.5s, 300ms, 1h30m, 12 seconds, 0.1 s
+Piece duration(std::string_view text, FingerprintRules rules) noexcept {
   constexpr std::array<std::string_view, 18> units{
       "milliseconds", "millisecond", "microseconds", "nanoseconds", "seconds", "second", "minutes", "minute", "hours",
       "hour",         "secs",        "ms",           "us",          "ns",      "s",      "m",       "h",      "d"};
@@ -108,12 +116,12 @@ Piece duration(std::string_view text) noexcept {
   for (;;) {
     std::size_t at = length + count_while(text.substr(length), is_digit);
     if (at == length) break;
-    if (at + 1 < text.size() && text[at] == '.' && is_digit(text[at + 1]))
-      at += 1 + count_while(text.substr(at + 1), is_digit);
+    const bool has_fraction = at + 1 < text.size() && text[at] == '.' && is_digit(text[at + 1]);
+    if (has_fraction) at += 1 + count_while(text.substr(at + 1), is_digit);
     std::size_t unit_at = at;
     if (unit_at < text.size() && text[unit_at] == ' ') ++unit_at;
     const auto unit = std::ranges::find_if(units, [&](std::string_view name) {
-      if (unit_at > at && name.size() < 4) return false;  // "3 s" is not how anybody writes it, "3 m" may be metres
+      if (unit_at > at && !may_stand_apart(name, has_fraction, rules)) return false;
       const std::string_view rest = text.substr(unit_at);
       if (!rest.starts_with(name)) return false;
       return rest.size() == name.size() || !is_word(rest[name.size()]) || is_digit(rest[name.size()]);
@@ -148,33 +156,26 @@ Piece long_number(std::string_view text) noexcept {
   return digits >= long_number_digits ? Piece{digits, "<n>"} : Piece{};
 }
 
-Piece varying_piece(std::string_view message, std::size_t at) noexcept {
+Piece varying_piece(std::string_view message, std::size_t at, FingerprintRules rules) noexcept {
   const std::string_view text = message.substr(at);
   const bool inside_word = at > 0 && is_word(message[at - 1]);
   if (text[0] == '/' && !inside_word) return temporary_path(text);
   if (text[0] == ':' && inside_word) return follows_file_name(message.substr(0, at)) ? line_and_column(text) : Piece{};
   if (!is_hex(text[0])) return {};
   if (inside_word) return is_digit(text[0]) && !is_digit(message[at - 1]) ? long_number(text) : Piece{};
-  for (Piece (*const read)(std::string_view) noexcept : {uuid, timestamp, hex, duration, long_number}) {
+  for (Piece (*const read)(std::string_view) noexcept : {uuid, timestamp, hex}) {
     if (const Piece piece = read(text); piece.length > 0) return piece;
   }
-  return {};
+  const Piece span = duration(text, rules);
+  return span.length > 0 ? span : long_number(text);
 }
 
-void mix(std::uint64_t& hash,
-         std::string_view bytes) noexcept {  // FNV-1a, with an end mark so that fields cannot run together
-  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001B3ULL;
-  hash = (hash ^ 0xFFU) * 0x100000001B3ULL;
-}
-
-}  // namespace
-
-std::string normalize_message(std::string_view message) {
+std::string normalized(std::string_view message, FingerprintRules rules) {
   message = message.substr(0, scanned_bytes_max);
   std::string result;
   std::size_t at = 0;
   while (at < message.size() && result.size() < normalized_bytes_max) {
-    const Piece piece = varying_piece(message, at);
+    const Piece piece = varying_piece(message, at, rules);
     if (piece.length > 0) {
       result += piece.mark;
       at += piece.length;
@@ -193,14 +194,24 @@ std::string normalize_message(std::string_view message) {
   return result;
 }
 
-std::uint64_t fingerprint(std::string_view step, FailureClass failure_class, std::string_view message,
-                          std::optional<int> exit_code) {
-  std::uint64_t hash = 0xCBF29CE484222325ULL;
+}  // namespace
+
+std::string normalize_message(std::string_view message) { return normalized(message, FingerprintRules::by_cause); }
+
+std::uint64_t fingerprint(std::string_view step, FailureClass failure_class, const Failure& failure,
+                          FingerprintRules rules) {
+  std::uint64_t hash = hash_seed;
   mix(hash, step);
   mix(hash, name_of(failure_class));
-  mix(hash, normalize_message(message));
-  mix(hash, exit_code ? std::to_string(*exit_code) : std::string{});
+  const bool has_cause = failure.cause != 0 && rules != FingerprintRules::by_message;
+  mix(hash, has_cause ? std::to_string(failure.cause) : normalized(failure.message, rules));
+  mix(hash, failure.exit_code ? std::to_string(*failure.exit_code) : std::string{});
   return hash;
+}
+
+std::uint64_t fingerprint(std::string_view step, FailureClass failure_class, std::string_view message,
+                          std::optional<int> exit_code) {
+  return fingerprint(step, failure_class, Failure{.message = std::string{message}, .exit_code = exit_code});
 }
 
 }  // namespace reprise

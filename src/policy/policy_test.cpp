@@ -233,5 +233,13 @@ TEST(PolicyTypeTree, a_circle_ends) {
   EXPECT_FALSE(tree.is_a("Self", "Exception"));
 }
 
+TEST(PolicyLevels, actor_types_have_more_than_one_word) {
+  for (const char* word : {"tool", "tool_call", "TOOL_CALL", "Tool"}) EXPECT_EQ(actor_type_of(word), "tool");
+  for (const char* word : {"llm", "LLM_CALL"}) EXPECT_EQ(actor_type_of(word), "llm");
+  for (const char* word : {"agent", "Agent_Call"}) EXPECT_EQ(actor_type_of(word), "agent");
+  for (const char* word : {"", "human", "Tool_Calls", "my_call"}) EXPECT_EQ(actor_type_of(word), word);
+  EXPECT_EQ(resolve({}, "AGENT_CALL").policy, &policy::agent);
+}
+
 }  // namespace
 }  // namespace reprise

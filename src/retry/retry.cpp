@@ -141,7 +141,8 @@ const std::stop_token& RetryRun::stop() const noexcept { return options_ != null
 bool RetryRun::watched() const noexcept { return options_ != nullptr && options_->observer; }
 
 bool RetryRun::begin_carefully() {
-  const bool placed_in_time = options_ != nullptr && options_->created && policy_.elapsed_from == ElapsedFrom::creation;
+  const bool placed_in_time =
+      options_ != nullptr && options_->created && policy_.elapsed_from != ElapsedFrom::first_start;
   timed_ = policy_.max_elapsed || policy_.attempt_timeout || placed_in_time || watched();
   if (timed_) {
     started_ = env().now();

@@ -182,7 +182,9 @@ void Loop::end_attempt(const event::AttemptId& attempt, const core::Run& child, 
   if (child.status == RunStatus::canceled || parent.cancel_requested) {
     core_.failed(attempt, canceled(), false, now);
   } else if (child.status == RunStatus::failed) {
-    core_.failed(attempt, failure_of(child), false, now);
+    const Failure failure = failure_of(child);
+    put_evidence(parent.number, failure);
+    core_.failed(attempt, failure, false, now);
   } else {
     const Payload* const output = core::output_of(child);
     auto brought = std::make_shared<const Payload>(output != nullptr ? *output : Payload{});
@@ -199,6 +201,11 @@ void Loop::end_attempt(const event::AttemptId& attempt, const core::Run& child, 
 // ---- stopping it ----------------------------------------
 
 bool Loop::call_back(const core::Recall& recall, Time now) {
+  if (recall.run == RunId{}) {  // whoever has accepted it is not asked: what it reports counts no more
+    if (judging_.contains(key_of(recall.id))) core_.effects().cancels.push_back(recall.id);
+    core_.failed(recall.id, canceled(), false, now);
+    return true;
+  }
   const auto found = load(recall.run);
   if (!found && found.error().code != ErrorCode::store_damaged) {
     reading_failed(found.error(), now);
@@ -223,6 +230,7 @@ void Loop::take(Allow&& allow, Time now) {
   core::Run& run = *found->run;
   if (!run.live && !run.has_ended()) take_in(run, now);
   core_.allow(run.number, now);
+  listen_again(run);
   allow_children(run, allow.resumes, now);
   if (run.has_ended()) unload(*found);
 }
@@ -232,10 +240,12 @@ void Loop::allow_children(const core::Run& run, bool resumes, Time now) {
   if (run.extra == nullptr) return;
   const auto outside = run.extra->outside;
   for (const auto& [place, where] : outside) {
+    if (where.run == RunId{}) continue;
     const auto found = load(where.run);
     if (!found || found->run == nullptr) continue;
     core::Run& child = *found->run;
     core_.allow(child.number, now);
+    listen_again(child);
     allow_children(child, resumes, now);
     if (resumes && child.paused_at != 0) {
       if (!child.live) core_.adopt(child, now);

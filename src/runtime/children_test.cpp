@@ -96,9 +96,9 @@ class Children : public ::testing::Test {
   Children() { boot({}); }
 
   void boot(LoopSettings settings) {
-    loop_ = std::make_unique<Loop>(store_, executor_, settings, 1, now_);
+    loop_ = std::make_unique<Loop>(store_, Executors{&executor_}, settings, 1, now_);
     EXPECT_TRUE(loop_->recover({}, now_));
-    loop_->handle(OpenQueue{"work", 0, 0}, now_);
+    loop_->handle(OpenQueue{"work", {}, 0}, now_);
   }
   void reboot(LoopSettings settings = {}) {
     executor_.jobs.clear();
@@ -157,17 +157,10 @@ class Children : public ::testing::Test {
     loop_->handle(Operate{Operation::cancel, run, "enough", {}, {}, std::make_shared<Done>()}, now_);
   }
   void end(const event::AttemptId& id, std::string output) {
-    Ended ended;
-    ended.outcome.id = id;
-    ended.outcome.succeeded = true;
-    ended.outcome.output = Payload::of(std::move(output));
-    loop_->handle(std::move(ended), now_);
+    loop_->handle(Ended{{id, exec::Succeeded{.output = Payload::of(std::move(output))}}, {}}, now_);
   }
   void fail(const event::AttemptId& id, FailureClass failure_class) {
-    Ended ended;
-    ended.outcome.id = id;
-    ended.outcome.failure = std::make_unique<Failure>(Failure{.message = "no", .failure_class = failure_class});
-    loop_->handle(std::move(ended), now_);
+    loop_->handle(Ended{exec::failed(id, {.message = "no", .failure_class = failure_class}), {}}, now_);
   }
 
   std::vector<store::StoredRun> stored() { return *store_.find({}, 0, 100); }

@@ -4,8 +4,9 @@
 #include <malloc.h>
 #endif
 
+#include "base/check.hpp"
 #include "event/codec.hpp"
-#include "exec/list.hpp"
+#include "exec/function/list.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/loop.hpp"
 
@@ -46,8 +47,10 @@ void empty(std::string& bytes) {
 void Batch::clear() {
   commit.clear();
   empty(commit.bytes);
-  jobs.clear();
-  cancels.clear();
+  for (Orders& order : orders) {
+    order.jobs.clear();
+    order.cancels.clear();
+  }
   prepares.clear();
   answers.clear();
   leaving.clear();
@@ -84,7 +87,7 @@ void Loop::build(Time now) {
   const bool nothing_to_write = effects.touched.empty() && filling_.removals.empty() && filling_.plans.empty();
   Batch& batch = new_batch();
   batch.answers.swap(answers_);
-  batch.cancels.swap(effects.cancels);
+  add_orders(batch);
   batch.prepares.swap(effects.prepares);
   if (nothing_to_write) {
     if (outstanding_.size() == 1) {
@@ -100,7 +103,6 @@ void Loop::build(Time now) {
   batch.commit.plans.swap(filling_.plans);
   batch.commit.removals.swap(filling_.removals);
   batch.commit.id = next_commit_++;
-  add_jobs(batch);
 
   std::string& frame = frame_;
   frame.clear();
@@ -258,53 +260,68 @@ void Loop::answer_ended(core::Run& run, Batch& batch) {
   waiting_for_end_.erase(first, last);
 }
 
-void Loop::add_jobs(Batch& batch) {
+// What the executors are to do when the batch is durable.
+void Loop::add_orders(Batch& batch) {
   core::Effects& effects = core_.effects();
-  for (const core::Start& start : effects.starts) {
-    const core::Run& run = *start.run;
-    const core::StepPlan& plan = run.step_plan(start.id.step);
-    const core::StepState& state = run.steps[start.id.step];
-    exec::Job& job = batch.jobs.emplace_back();
-    job.id = start.id;
-    job.attempt = start.attempt;
-    job.handler = core_.executor_number(run.plan->queues[start.id.step]);
-    job.run_id = id(run.number, run.created);
-    job.step = plan.name;
-    job.input_is_list = state.map != nullptr;
-    job.input = state.map != nullptr && plan.for_each ? state.map->list : run.input;
-    const Policy& policy = run.policy(start.id.step);
-    job.timeout = policy.attempt_timeout.value_or(Duration{0});
-    if (run.deadline() > 0) job.deadline = core::deadline_of(run);
-    const core::Item* const item = state.touched(start.id.item);  // nullptr: its step was sent back in the meantime
-    const bool by_policy = item == nullptr || item->stage == core::stage::main;
-    if (by_policy && policy.max_elapsed && (start.attempt > 1 || policy.max_elapsed->count() > 0)) {
-      const bool from_creation = policy.elapsed_from == ElapsedFrom::creation;
-      const Time base = from_creation || item == nullptr ? state.activated : item->first_started;
-      const std::int64_t limit = policy.max_elapsed->count();
-      job.deadline = sooner(job.deadline, base > INT64_MAX - limit ? INT64_MAX : base + limit);
-    }
-    add_context(job, run);
-    if (start.brought == nullptr) continue;
-    auto context = std::make_shared<exec::JobContext>(job.context != nullptr ? *job.context : exec::JobContext{});
-    context->brought = start.brought;
-    job.context = std::move(context);
-    if (item == nullptr || item->due == 0) continue;
-    job.timeout = Duration{0};  // it has begun long ago
-    job.deadline = sooner(job.deadline, item->due);
+  batch.orders.resize(executors_.size());
+  for (const core::Start& start : effects.starts)
+    batch.orders[core_.address_of(*start.run, start.id.step).executor].jobs.push_back(job_of(start));
+  for (const event::AttemptId& cancel : effects.cancels) {
+    const core::Run* const run = core_.find(cancel.run);
+    REPRISE_CHECK(run != nullptr, cancel.run);  // what was cancelled is recorded with this batch
+    batch.orders[core_.address_of(*run, cancel.step).executor].cancels.push_back(cancel);
   }
   effects.starts.clear();
+  effects.cancels.clear();
+}
+
+exec::Job Loop::job_of(const core::Start& start) {
+  const core::Run& run = *start.run;
+  const core::StepPlan& plan = run.step_plan(start.id.step);
+  const core::StepState& state = run.steps[start.id.step];
+  exec::Job job;
+  job.id = start.id;
+  job.attempt = start.attempt;
+  job.handler = core_.address_of(run, start.id.step).handler;
+  job.run_id = id(run.number, run.created);
+  job.step = plan.name;
+  job.input_is_list = state.map != nullptr;
+  job.input = state.map != nullptr && plan.for_each ? state.map->list : run.input;
+  const Policy& policy = run.policy(start.id.step, start.id.item);
+  job.timeout = policy.attempt_timeout.value_or(Duration{0});
+  if (run.deadline() > 0) job.deadline = core::deadline_of(run);
+  const core::Item* const item = state.touched(start.id.item);  // nullptr: its step was sent back in the meantime
+  if (item != nullptr) {
+    job.used_attempts = item->used_attempts();
+    job.is_first = item->attempt <= 1 + (item->trouble != nullptr ? item->trouble->earlier : 0);
+  }
+  if (policy.max_elapsed) {
+    const Time own = core::own_deadline_of(run, start.id.step, start.id.item);
+    if (own != INT64_MAX) job.deadline = sooner(job.deadline, own);
+  }
+  add_context(job, run);
+  if (start.brought == nullptr) return job;
+  auto context = std::make_shared<exec::JobContext>(job.context != nullptr ? *job.context : exec::JobContext{});
+  context->brought = start.brought;
+  job.context = std::move(context);
+  if (item == nullptr || item->due == 0) return job;
+  job.timeout = Duration{0};  // it has begun long ago
+  job.deadline = sooner(job.deadline, item->due);
+  return job;
 }
 
 void Loop::add_context(exec::Job& job, const core::Run& run) {
   const core::Item* const item = run.steps[job.id.step].touched(job.id.item);
-  const bool has_failed = item != nullptr && item->trouble != nullptr;
+  const Failure* const failed = item != nullptr ? item->last_failure() : nullptr;
   const bool is_document = run.plan->plan->is_document;
   auto outputs = outputs_for(run, job.id.step);
-  if (!has_failed && outputs == nullptr && !is_document) return;  // the common case: nothing to carry
+  if (failed == nullptr && outputs == nullptr && !is_document) return;  // the common case: nothing to carry
   auto context = std::make_shared<exec::JobContext>();
-  if (has_failed) context->last_failure = item->trouble->failure;
+  if (failed != nullptr) context->last_failure = *failed;
   context->outputs = std::move(outputs);
+  context->by_first_rules = run.plan->plan->has_first_rules();
   context->stage = item != nullptr ? item->stage : core::stage::main;
+  context->visit = run.steps[job.id.step].visits;
   if (is_document) context->run_input = input_for(run);
   if (run.step_plan(job.id.step).runs_finally) context->run_status = name_of(core::status_of_steps(run, false));
   job.context = std::move(context);
@@ -393,8 +410,11 @@ void Loop::release(Batch& batch, Time now) {
   std::unique_ptr<Batch> owned = std::move(*at);
   outstanding_.erase(at);
   const std::uint64_t commit = batch.commit.id;
-  if (!batch.jobs.empty()) executor_.start(batch.jobs);
-  for (const event::AttemptId& cancel : batch.cancels) executor_.cancel(cancel);
+  for (std::size_t executor = 0; executor < batch.orders.size(); ++executor) {
+    Batch::Orders& orders = batch.orders[executor];
+    if (!orders.jobs.empty()) executors_[executor]->start(orders.jobs);
+    for (const event::AttemptId& cancel : orders.cancels) executors_[executor]->cancel(cancel);
+  }
   for (Batch::Answer& waiting : batch.answers) waiting.reply->done(std::move(waiting.answer));
   for (const Batch::Notice& notice : batch.notices) {
     observer_->published(id(notice.run, notice.created), *notice.plan, notice.chunk_first, notice.new_first,
@@ -430,10 +450,10 @@ void Loop::prepare(const core::Prepare& prepare, Time now) {
   context->outputs = outputs_for(*run, prepare.step);
   context->run_input = input_for(*run);
   if (run->step_plan(prepare.step).runs_finally) context->run_status = name_of(core::status_of_steps(*run, false));
-  executor_.prepare({.id = {run->number, prepare.step, 0, 0},
-                     .run_id = id(run->number, run->created),
-                     .step = run->step_plan(prepare.step).name,
-                     .context = std::move(context)});
+  executors_[core_.address_of(*run, prepare.step).executor]->prepare({.id = {run->number, prepare.step, 0, 0},
+                                                                      .run_id = id(run->number, run->created),
+                                                                      .step = run->step_plan(prepare.step).name,
+                                                                      .context = std::move(context)});
 }
 
 void Loop::count_items(const core::Prepare& prepare, Time now) {

@@ -9,18 +9,18 @@
 namespace reprise::runtime {
 namespace {
 
-namespace json = boost::json;
+namespace boost_json = boost::json;
 
-std::optional<json::object> object_in(std::string_view line) {
-  json::error_code error;
-  json::value value = json::parse(line, error);
+std::optional<boost_json::object> object_in(std::string_view line) {
+  boost_json::error_code error;
+  boost_json::value value = boost_json::parse(line, error);
   if (error || !value.is_object()) return std::nullopt;
   return std::move(value.get_object());
 }
 
 // False: it is there and no text.
-bool read_text(const json::object& object, std::string_view name, std::string& out) {
-  const json::value* const value = object.if_contains(name);
+bool read_text(const boost_json::object& object, std::string_view name, std::string& out) {
+  const boost_json::value* const value = object.if_contains(name);
   if (value == nullptr) return true;
   if (!value->is_string()) return false;
   out = std::string_view{value->get_string()};
@@ -42,18 +42,18 @@ std::unexpected<Error> not_understood(std::string why) {
 }  // namespace
 
 std::string request_line(const ControlRequest& request) {
-  const json::object object{
+  const boost_json::object object{
       {"operation", request.operation}, {"run", request.run}, {"text", request.text}, {"payload", request.payload}};
-  return json::serialize(object) + "\n";
+  return boost_json::serialize(object) + "\n";
 }
 
 std::string answer_line(const ControlAnswer& answer) {
-  json::object object{{"ok", answer.has_value()}};
+  boost_json::object object{{"ok", answer.has_value()}};
   if (!answer) {
     object["code"] = name_of(answer.error().code);
     object["message"] = answer.error().message;
   }
-  return json::serialize(object) + "\n";
+  return boost_json::serialize(object) + "\n";
 }
 
 std::expected<ControlRequest, Error> read_request(std::string_view line) {
@@ -69,7 +69,7 @@ std::expected<ControlRequest, Error> read_request(std::string_view line) {
 
 ControlAnswer read_answer(std::string_view line) {
   const auto object = object_in(line);
-  const json::value* const ok = object ? object->if_contains("ok") : nullptr;
+  const boost_json::value* const ok = object ? object->if_contains("ok") : nullptr;
   if (ok == nullptr || !ok->is_bool()) {
     return std::unexpected{
         Error{ErrorCode::store_unavailable,

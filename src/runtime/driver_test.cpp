@@ -27,11 +27,13 @@ struct Counted final : Reply {
 TEST(RuntimeDriver, a_full_inbox_is_said_at_once_to_who_does_not_wait) {
   const auto store = store::make_memory_store(1);
   NoWork executor;
-  Loop loop{*store, executor, {}, 1, 1000};
+  Loop loop{*store, {&executor}, {}, 1, 1000};
   ASSERT_TRUE(loop.recover({}, 1000));
   Driver driver{loop, *store, Clock{system_env(), 1000}, 2};
   std::atomic<int> answered = 0;
-  const auto cancel = [&] { return Operate{Operation::cancel, RunId{}, "", {}, "", std::make_shared<Counted>(answered)}; };
+  const auto cancel = [&] {
+    return Operate{Operation::cancel, RunId{}, "", {}, "", std::make_shared<Counted>(answered)};
+  };
 
   EXPECT_TRUE(driver.try_push(cancel()));
   EXPECT_TRUE(driver.try_push(cancel()));

@@ -8,14 +8,15 @@
 #include <semaphore>
 #include <thread>
 
+#include "base/hex.hpp"
 #include "base/sha256.hpp"
 #include "env/wall_clock.hpp"
 #include "event/codec.hpp"
+#include "event/evidence.hpp"
 #include "event/history.hpp"
-#include "exec/function_pool.hpp"
+#include "exec/function/function_pool.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/engine_access.hpp"
-#include "runtime/executors.hpp"
 #include "runtime/feed.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/plan_book.hpp"
@@ -29,8 +30,12 @@ using runtime::Input;
 namespace {
 
 constexpr std::size_t key_max = 512;
+constexpr std::size_t evidence_max = std::size_t{64} << 10U;
 constexpr std::size_t payload_max = std::size_t{1} << 30U;
 constexpr std::size_t batch_max = 100'000;
+// The loop's list of executors.
+constexpr std::uint32_t function_executor = 0;
+constexpr std::uint32_t document_executor = 1;
 
 std::unexpected<Error> invalid(std::string message) {
   return std::unexpected{Error{ErrorCode::invalid, std::move(message)}};
@@ -81,6 +86,15 @@ event::Payload payload_of(std::string bytes, std::string& body) {
   return payload;
 }
 
+// The same for what a failed attempt left behind; `body` stays empty when the failure itself holds it all.
+void keep_evidence_apart(Failure& failure, std::string& body) {
+  if (failure.evidence.size() > evidence_max) failure.evidence.clear();  // a handler's, which is none of ours
+  failure.evidence_size = failure.evidence.size();
+  if (failure.evidence.size() <= event::FailureEvidence::inline_bytes_max) return;
+  body = std::move(failure.evidence);
+  failure.evidence = base::hexadecimal(base::sha256(body));
+}
+
 std::shared_ptr<const MessagePattern> compile(std::string_view expression) {
   auto pattern = text::compile_pattern(expression);
   return pattern ? *std::move(pattern) : nullptr;
@@ -98,7 +112,11 @@ struct Engine::State final : exec::Sink {
         env{settings.env != nullptr ? *settings.env : system_env()},
         clock{env, wall_clock_now_exactly().time_since_epoch().count()},
         store{std::move(opened)},
-        book{settings.retry, {compile, settings.types}},
+        book{{.retry = settings.retry,
+              .by_type = settings.retry_by_type,
+              .built_ins = settings.built_ins,
+              .types = settings.types},
+             {compile, settings.types}},
         pool{{.threads = threads_for(settings),
               .grace = settings.grace,
               .max_abandoned = settings.max_abandoned,
@@ -108,9 +126,8 @@ struct Engine::State final : exec::Sink {
              *this},
         documents{make_documents ? make_documents(*this, [this](std::string_view hash) { return load(hash); })
                                  : nullptr},
-        executors{pool, documents.get()},
         loop{*store,
-             executors,
+             documents != nullptr ? runtime::Executors{&pool, documents.get()} : runtime::Executors{&pool},
              {.memory = settings.memory,
               .max_open = settings.max_open,
               .park_after = settings.park_after,
@@ -126,23 +143,30 @@ struct Engine::State final : exec::Sink {
     if (!plans) return std::unexpected{plans.error()};
     book.restore(*std::move(plans));
     loop.set_observer(&feeds);
-    if (documents != nullptr) loop.restrict_documents();
-    driver.start();
     if (documents != nullptr) {
-      driver.push(runtime::OpenQueue{std::string{runtime::document_queue}, runtime::Executors::documents_number, 0});
+      loop.restrict_documents();
+      loop.handle(runtime::OpenQueue{std::string{runtime::document_queue}, {.executor = document_executor}, 0},
+                  clock.now());
     }
+    driver.start();
     return {};
   }
 
   void ended(exec::Outcome&& outcome) override {
     std::string body;
-    if (outcome.succeeded) outcome.output = payload_of(std::move(outcome.output.bytes), body);
+    if (auto* const end = std::get_if<exec::Succeeded>(&outcome.end))
+      end->output = payload_of(std::move(end->output.bytes), body);
+    if (auto* const end = std::get_if<exec::Failed>(&outcome.end)) keep_evidence_apart(*end->failure, body);
     driver.push(runtime::Ended{std::move(outcome), std::move(body)});
   }
+  void accepted(exec::Accepted&& accepted) override { driver.push(std::move(accepted)); }
+  void reported(exec::Report&& report) override { driver.push(runtime::Reported{std::move(report)}); }
   void progressed(exec::Progress&& progress) override { driver.push(std::move(progress)); }
+  void room_changed() override { driver.push(runtime::RoomChanged{}); }
   void prepared(exec::Prepared&& prepared) override {
     std::string body;
     prepared.list = payload_of(std::move(prepared.list.bytes), body);
+    if (prepared.failure != nullptr) keep_evidence_apart(*prepared.failure, body);
     driver.push(runtime::Begins{std::move(prepared), std::move(body)});
   }
 
@@ -161,12 +185,7 @@ struct Engine::State final : exec::Sink {
     exec::FunctionPool::Stopped rest = pool.stop(Duration{0});
     if (documents != nullptr) documents->shut_down();
     for (auto* left : {&rest.not_begun, &rest.interrupted}) {
-      for (const event::AttemptId& id : *left) {
-        runtime::Ended ended;
-        ended.outcome.id = id;
-        ended.outcome.interrupted = true;
-        driver.push(std::move(ended));
-      }
+      for (const event::AttemptId& id : *left) driver.push(runtime::Ended{{id, exec::Interrupted{}}, {}});
     }
     driver.finish();
     feeds.close();
@@ -193,7 +212,6 @@ struct Engine::State final : exec::Sink {
   runtime::Feeds feeds;
   exec::FunctionPool pool;
   std::unique_ptr<exec::Executor> documents;  // nullptr: only functions
-  runtime::Executors executors;
   runtime::Loop loop;
   runtime::Driver driver;
   std::mutex stop_mutex;
@@ -211,6 +229,11 @@ std::expected<Engine, Error> Engine::open(EngineSettings settings) {
 
 std::expected<Engine, Error> runtime::EngineAccess::open(EngineSettings settings, const ExecutorFactory& documents,
                                                          std::unique_ptr<store::Store> shard) {
+  for (const auto& [type, policy] : settings.retry_by_type) {
+    const std::string same{actor_type_of(type)};
+    if (same != type && settings.retry_by_type.contains(same))
+      return invalid("retry_by_type: \"" + type + "\" and \"" + same + "\" are the same actor type; keep one of them");
+  }
   auto store = shard != nullptr ? std::move(shard) : store::open_store(settings.store);
   if (!store) return std::unexpected{store.error()};
   auto state = std::make_unique<Engine::State>(std::move(settings), *std::move(store), documents);
@@ -288,8 +311,14 @@ std::expected<void, Error> Engine::add_handler(std::string name, Handler handler
   const std::uint32_t limit = options.concurrency;
   if (auto added = state_->book.add_handler(name, std::move(options)); !added) return added;
   const std::uint32_t number = state_->pool.add_handler(name, std::move(handler));
-  if (!state_->driver.push_when_room(runtime::OpenQueue{std::move(name), number, limit})) return stopped();
+  if (!state_->driver.push_when_room(
+          runtime::OpenQueue{std::move(name), {.executor = function_executor, .handler = number}, limit}))
+    return stopped();
   return {};
+}
+
+std::expected<EffectivePolicy, Error> Engine::effective_policy(std::string_view handler) const {
+  return state_->book.effective_policy(handler);
 }
 
 std::expected<void, Error> Engine::flow(Flow flow) { return state_->book.add_flow(flow); }
@@ -430,9 +459,7 @@ std::expected<event::History, Error> Engine::State::read_past(const RunId& run,
   const auto reply = ask(run, runtime::Question::past);
   if (!reply) return std::unexpected{reply.error()};
   const runtime::BookedPlan* const plan = book.plan((*reply)->plan);
-  std::vector<std::string> names;
-  for (const core::StepPlan& step : plan->plan->steps) names.push_back(*step.name);
-  event::History history{run, std::move(names)};
+  event::History history{run, core::step_labels(*plan->plan)};
   bool ok = true;
   const auto tell = [&](std::uint64_t first, std::string_view chunk) {
     event::ChunkReader reader{chunk, first};
@@ -442,9 +469,8 @@ std::expected<event::History, Error> Engine::State::read_past(const RunId& run,
   };
   // What has got an image since the question is told from the answer, which has it, too.
   const std::uint64_t end = (*reply)->events_first;
-  const auto read = store->read_history((*reply)->number, [&](std::uint64_t first, std::string_view chunk) {
-    return first < end && tell(first, chunk);
-  });
+  const auto read = store->read_history(
+      (*reply)->number, [&](std::uint64_t first, std::string_view chunk) { return first < end && tell(first, chunk); });
   if (!read) return std::unexpected{read.error()};
   if (ok && !(*reply)->events.empty()) tell(end, (*reply)->events);
   if (!ok)

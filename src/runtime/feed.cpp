@@ -6,16 +6,6 @@
 
 namespace reprise::runtime {
 
-namespace {
-
-std::vector<std::string> step_names(const core::Plan& plan) {
-  std::vector<std::string> names;
-  for (const core::StepPlan& step : plan.steps) names.push_back(*step.name);
-  return names;
-}
-
-}  // namespace
-
 // One run: was it read, dropped or added before?
 bool Feed::is_known(const Event& event) const {
   const std::uint64_t last_past = past.empty() ? 0 : past.back().sequence;
@@ -106,7 +96,7 @@ void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t ch
   bool is_new = found == histories_.end();
   if (is_new) {
     if (histories_.size() >= histories_max) histories_.clear();
-    found = histories_.emplace(run, Known{event::History{run, step_names(plan)}, 1, chunk_first == 1}).first;
+    found = histories_.emplace(run, Known{event::History{run, core::step_labels(plan)}, 1, chunk_first == 1}).first;
   }
   event::ChunkReader reader{chunk, chunk_first};
   event::Record record;
@@ -116,7 +106,7 @@ void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t ch
     Known& known = found->second;
     // What was read as the past a moment ago is told without what depends on it: whoever read it knows.
     const bool was_read = record.sequence < known.next;
-    const Event event = was_read ? event::History{run, step_names(plan)}.add(record) : known.history.add(record);
+    const Event event = was_read ? event::History{run, core::step_labels(plan)}.add(record) : known.history.add(record);
     known.next = std::max(known.next, record.sequence + 1);
     ended = record.type == EventType::ended;
     if (record.sequence < new_first) continue;

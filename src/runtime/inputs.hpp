@@ -106,13 +106,16 @@ struct Find {
 
 struct OpenQueue {
   std::string handler;
-  std::uint32_t executor_number;
+  core::HandlerAddress address;
   std::uint32_t limit;
 };
 
+// An executor has more room than it had when it was asked: the next turn asks again.
+struct RoomChanged {};
+
 struct Ended {
   exec::Outcome outcome;
-  std::string body;  // of an output over 4 KiB; outcome.output is its hash then
+  std::string body;  // of an output over 4 KiB; the outcome has its hash then
 };
 
 struct Begins {  // a step of a document, or not
@@ -135,6 +138,12 @@ struct HandOver {
   bool returns = false;                   // it checks what the child brings
 };
 
-using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, exec::Progress, Begins, Allow, HandOver>;
+// The end of an attempt that is outside, as somebody else tells it.
+struct Reported {
+  exec::Report report;
+};
+
+using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, RoomChanged, exec::Progress, Begins, Allow,
+                           HandOver, exec::Accepted, Reported>;
 
 }  // namespace reprise::runtime

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/check.hpp"
+#include "base/hex.hpp"
+#include "base/overloaded.hpp"
+#include "event/evidence.hpp"
 #include "runtime/ids.hpp"
 
 namespace reprise::runtime {
@@ -15,9 +19,9 @@ std::unexpected<Error> not_found(const RunId& run) {
 
 }  // namespace
 
-Loop::Loop(store::Store& store, exec::Executor& executor, const LoopSettings& settings, std::uint64_t seed, Time now)
+Loop::Loop(store::Store& store, Executors executors, const LoopSettings& settings, std::uint64_t seed, Time now)
     : store_{store},
-      executor_{executor},
+      executors_{std::move(executors)},
       settings_{settings},
       core_{now, seed},
       secret_{store.secret()},
@@ -40,26 +44,39 @@ bool Loop::turn(Time now) {
   more |= load_open_runs(now);
   more |= load_due_runs(now);
   settle_children(now);  // what becomes ready by it may start now
-  if (starting_ && core_.has_ready()) {
-    // Attempts that are recorded but not yet handed over will need their threads too.
-    std::size_t promised = core_.effects().starts.size();
-    for (const auto& batch : outstanding_) promised += batch->jobs.size();
-    const std::size_t starts_before = core_.effects().starts.size();
-    const std::uint64_t events_before = core_.counters().events;
-    core_.dispatch(
-        [&](std::uint32_t handler) {
-          const std::size_t room = executor_.capacity(handler);
-          return room > promised ? room - promised : 0;
-        },
-        settings_.starts_a_turn, now);
-    // What was given up because its time was over may have made something ready in a queue that had been looked at already.
-    const std::size_t started = core_.effects().starts.size() - starts_before;
-    const bool gave_up = core_.counters().events - events_before > started;
-    more |= core_.has_ready() && (gave_up || started >= settings_.starts_a_turn);
-  }
+  if (starting_ && core_.has_ready()) more |= start_ready(now);
   if (has_children_to_settle() && settle_children(now)) more |= starting_ && core_.has_ready();
   apply_retention(now);
   return more;
+}
+
+// True: there is more that could start at once.
+bool Loop::start_ready(Time now) {
+  const std::vector<std::size_t> promised = promised_jobs();
+  const std::size_t starts_before = core_.effects().starts.size();
+  const std::uint64_t events_before = core_.counters().events;
+  core_.dispatch(
+      [&](const core::HandlerAddress& address) {
+        const std::size_t room = executors_[address.executor]->capacity(address.handler);
+        return room > promised[address.executor] ? room - promised[address.executor] : 0;
+      },
+      settings_.starts_a_turn, now);
+  // What was given up because its time was over may have made something ready in a queue that had been looked at already.
+  const std::size_t started = core_.effects().starts.size() - starts_before;
+  const bool gave_up = core_.counters().events - events_before > started;
+  return core_.has_ready() && (gave_up || started >= settings_.starts_a_turn);
+}
+
+// Attempts that are recorded but not yet handed over will need their threads too: how many, for each executor.
+std::vector<std::size_t> Loop::promised_jobs() const {
+  std::vector<std::size_t> promised(executors_.size(), 0);
+  for (const core::Start& start : core_.effects().starts)
+    ++promised[core_.address_of(*start.run, start.id.step).executor];
+  for (const auto& batch : outstanding_) {
+    for (std::size_t executor = 0; executor < batch->orders.size(); ++executor)
+      promised[executor] += batch->orders[executor].jobs.size();
+  }
+  return promised;
 }
 
 bool Loop::has_news() const noexcept {
@@ -87,14 +104,24 @@ std::optional<Time> Loop::next_wakeup() const {
 // ---- attempts ----------------------------------------
 
 void Loop::take(Ended&& ended, Time now) {
-  exec::Outcome& outcome = ended.outcome;
-  if (outcome.interrupted) {
-    core_.interrupted(outcome.id, now);
-  } else if (!outcome.succeeded) {
-    core_.failed(outcome.id, *outcome.failure, outcome.precondition, now);
-  } else if (core_.succeeded(outcome.id, outcome.output.view(), now, outcome.whole_output) && outcome.output.hashed) {
-    put_payload(outcome.id.run, outcome.output, std::move(ended.body));
-  }
+  const event::AttemptId& id = ended.outcome.id;
+  if (!judging_.empty() && take_judged(ended, now)) return;
+  if (!early_.empty() && take_early(ended.outcome, now)) return;
+  const auto take_end = base::Overloaded{
+      [&](exec::Succeeded& end) {
+        if (core_.succeeded(id, end.output.view(), now, end.whole_output) && end.output.hashed)
+          put_payload(id.run, end.output, std::move(ended.body));
+      },
+      [&](exec::Failed& end) {
+        if (core_.failed(id, *end.failure, end.precondition, now, end.by))
+          put_evidence(id.run, *end.failure, std::move(ended.body));
+      },
+      [&](exec::Interrupted&) { core_.interrupted(id, now); },
+      [&](exec::Lost&) { core_.lost(id, now); },
+      [&](exec::Returned&) { core_.interrupted(id, now, false); },
+      [&](exec::Suspended&) { core_.handed_over(id, {.returns = true}, now); },
+  };
+  std::visit(take_end, ended.outcome.end);
 }
 
 void Loop::take(exec::Progress&& progress, Time now) { core_.progressed(progress.id, progress.text, now); }
@@ -102,13 +129,18 @@ void Loop::take(exec::Progress&& progress, Time now) { core_.progressed(progress
 void Loop::take(Begins&& begins, Time now) {
   exec::Prepared& prepared = begins.prepared;
   if (prepared.skip) return core_.condition_is_false(prepared.id.run, prepared.id.step, now);
-  if (prepared.failure != nullptr)
+  if (prepared.failure != nullptr) {
+    put_evidence(prepared.id.run, *prepared.failure, std::move(begins.body));
     return core_.prepare_failed(prepared.id.run, prepared.id.step, *prepared.failure, now);
+  }
   if (prepared.list.hashed) put_payload(prepared.id.run, prepared.list, std::move(begins.body));
-  core_.prepared(prepared.id.run, prepared.id.step, prepared.items, prepared.list.view(), now);
+  core_.prepared(prepared.id.run, prepared.id.step, prepared.items, prepared.list.view(), now, prepared.policies);
 }
 
-void Loop::take(OpenQueue&& queue, Time) { core_.open_queue(queue.handler, queue.executor_number, queue.limit); }
+void Loop::take(OpenQueue&& queue, Time) {
+  REPRISE_CHECK(queue.address.executor < executors_.size(), 0);
+  core_.open_queue(queue.handler, queue.address, queue.limit);
+}
 
 void Loop::put_payload(std::uint64_t run, const Payload& payload, std::string body) {
   store::NewPayload row;
@@ -118,6 +150,13 @@ void Loop::put_payload(std::uint64_t run, const Payload& payload, std::string bo
   row.body = filling_.put(body);
   row.run = run;
   filling_.payloads.push_back(row);
+}
+
+// Without a body the store has the bytes already, and another run needs them too.
+void Loop::put_evidence(std::uint64_t run, const Failure& failure, std::string body) {
+  if (!event::is_kept_apart(failure)) return;
+  const auto hash = base::bytes_of_hexadecimal(failure.evidence);
+  if (hash) put_payload(run, {.bytes = *hash, .size = failure.evidence_size, .hashed = true}, std::move(body));
 }
 
 // ---- submitting ----------------------------------------
@@ -421,6 +460,7 @@ void Loop::tell_trouble(const Error& error) {
 
 void Loop::abandon_replies(const Error& error) {
   tell_trouble(error);
+  answer_reports(exec::ReportTaken::not_now);
   for (auto& [run, reply] : waiting_for_end_) reply->done(std::unexpected{error});
   waiting_for_end_.clear();
 }

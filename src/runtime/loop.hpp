@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -73,9 +74,13 @@ struct Batch {
     std::uint64_t chunk_first, new_first;
     std::string chunk;
   };
+  // For one executor.
+  struct Orders {
+    std::vector<exec::Job> jobs;
+    std::vector<event::AttemptId> cancels;
+  };
   store::Commit commit;
-  std::vector<exec::Job> jobs;
-  std::vector<event::AttemptId> cancels;
+  std::vector<Orders> orders;  // by the executor's number
   std::vector<core::Prepare> prepares;
   std::vector<Answer> answers;
   std::vector<std::uint64_t> leaving;  // runs that leave memory when it is durable
@@ -85,9 +90,12 @@ struct Batch {
   void clear();
 };
 
+// By their numbers: OpenQueue says which of them works for a queue. The first has what no queue was opened for.
+using Executors = std::vector<exec::Executor*>;
+
 class Loop {
  public:
-  Loop(store::Store& store, exec::Executor& executor, const LoopSettings& settings, std::uint64_t seed, Time now);
+  Loop(store::Store& store, Executors executors, const LoopSettings& settings, std::uint64_t seed, Time now);
 
   // Reads the plans and the journal: what was in memory when the engine ended is in memory again. Other open runs follow, turn by turn.
   store::Result<std::vector<BookedPlan>> recover(const core::PatternCompiler& compile, Time now);
@@ -129,11 +137,14 @@ class Loop {
  private:
   // loop.cpp
   void take(Ended&& ended, Time now);
+  bool start_ready(Time now);
+  std::vector<std::size_t> promised_jobs() const;
   void take(Submit&& submit, Time now);
   void take(Operate&& operate, Time now);
   void take(Ask&& ask, Time now);
   void take(Find&& find, Time now);
   void take(OpenQueue&& queue, Time now);
+  void take(RoomChanged&&, Time) {}
   void take(exec::Progress&& progress, Time now);
   void take(Begins&& begins, Time now);
   std::expected<void, Error> admit(std::size_t runs) const;
@@ -146,6 +157,7 @@ class Loop {
   void tell_trouble(const Error& error);  // to everybody whose answer waits for a commit
   const core::NumberedPlan* plan_of(const BookedPlan& booked);
   void put_payload(std::uint64_t run, const Payload& payload, std::string body);
+  void put_evidence(std::uint64_t run, const Failure& failure, std::string body = {});
   void describe(const core::Run& run, AskReply& reply) const;
   RunInfo info_of(const core::Run& run) const;
   RunId id(std::uint64_t number, Time created) const noexcept;
@@ -166,6 +178,16 @@ class Loop {
   bool call_back(const core::Recall& recall, Time now);
   void allow_children(const core::Run& run, bool resumes, Time now);
 
+  // reports.cpp: attempts whose work was accepted elsewhere, and what is reported about them
+  void take(exec::Accepted&& accepted, Time now);
+  void take(Reported&& reported, Time now);
+  bool take_judged(Ended& ended, Time now);
+  bool take_early(const exec::Outcome& outcome, Time now);
+  void judge(const event::AttemptId& id, std::string body, std::function<void(exec::ReportTaken)> answer, Time now);
+  void judge_early(const event::AttemptId& id, Time now);
+  void listen_again(const core::Run& run);
+  void answer_reports(exec::ReportTaken taken);
+
   // commit.cpp
   Batch& new_batch();
   void write_run(core::Run& run, Batch& batch, Time now);
@@ -174,7 +196,8 @@ class Loop {
   void write_part(core::Run& run, Batch& batch);
   std::optional<Time> park_until(const core::Run& run, Time now) const;
   void shorten_journal(Batch& batch);
-  void add_jobs(Batch& batch);
+  void add_orders(Batch& batch);
+  exec::Job job_of(const core::Start& start);
   void add_context(exec::Job& job, const core::Run& run);
   std::shared_ptr<const exec::StepOutputs> outputs_for(const core::Run& run, std::uint32_t step);
   void put_imaged_runs(Batch& batch);
@@ -208,7 +231,7 @@ class Loop {
   void apply_retention(Time now);
 
   store::Store& store_;
-  exec::Executor& executor_;
+  Executors executors_;
   LoopSettings settings_;
   core::Core core_;
   std::uint64_t secret_;
@@ -270,7 +293,13 @@ class Loop {
   Time read_again_ = 0;                         // the store could not be read: not before this
   std::vector<core::Prepare> uncounted_;        // lists that could not be read
   std::deque<HandOver> hand_overs_;             // that wait for the store
-  bool is_held_back_ = false;                   // the next batch waits for a run that could not be read
+  using AttemptKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+  static AttemptKey key_of(const event::AttemptId& id) { return {id.run, id.step, id.item, id.token}; }
+  static constexpr std::size_t early_max = 10'000;
+  std::map<AttemptKey, std::string> early_;  // reports that came before the work itself was accepted
+  // Reports whose meaning the executor finds out, and who waits for it.
+  std::map<AttemptKey, std::vector<std::function<void(exec::ReportTaken)>>> judging_;
+  bool is_held_back_ = false;  // the next batch waits for a run that could not be read
   std::uint64_t committed_ = 0;
   std::uint64_t committed_bytes_ = 0;
 };

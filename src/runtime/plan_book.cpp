@@ -42,16 +42,10 @@ std::optional<Duration> shorter(const std::optional<Duration>& left, const std::
   return right ? std::min(*left, *right) : left;
 }
 
-core::StepPlan call_step(std::string name, const std::string& handler, const PolicyLevels& levels,
-                         const HandlerOptions& options, const std::optional<Duration>& timeout) {
-  core::StepPlan step;
-  step.name = std::make_shared<const std::string>(std::move(name));
-  step.handler = handler;
-  const ResolvedPolicy resolved = resolve(levels, options.type);
-  step.level = resolved.level;
-  step.policy = *resolved.policy;
-  step.policy.attempt_timeout = shorter(step.policy.attempt_timeout, shorter(options.timeout, timeout));
-  return step;
+// Azolla's clock starts with the task: it would be over before the first attempt.
+bool begins_too_late(const Task& task, const Policy& policy) {
+  return task.delay > Duration{0} && policy.elapsed_from == ElapsedFrom::submission && policy.max_elapsed &&
+         task.delay >= *policy.max_elapsed;
 }
 
 std::uint32_t index_of(const Flow& flow, std::string_view name) {
@@ -109,6 +103,47 @@ std::string cycle_in(const Flow& flow) {
 
 }  // namespace
 
+PlanBook::PlanBook(PolicyDefaults defaults, core::FactsDecoder facts)
+    : defaults_{std::move(defaults)}, facts_{std::move(facts)} {
+  std::map<std::string, Policy, std::less<>> by_type;
+  for (auto& [type, policy] : defaults_.by_type) by_type.insert_or_assign(std::string{actor_type_of(type)}, policy);
+  defaults_.by_type = std::move(by_type);
+}
+
+core::StepPlan PlanBook::call_step(std::string name, const std::string& handler, PolicyLevels levels,
+                                   const HandlerOptions& options, const std::optional<Duration>& timeout) const {
+  core::StepPlan step;
+  step.name = std::make_shared<const std::string>(std::move(name));
+  step.handler = handler;
+  step.effect = options.effect;
+  step.actor_type = actor_type_of(options.type);
+  if (const auto typed = defaults_.by_type.find(step.actor_type); typed != defaults_.by_type.end())
+    levels.actor_type = &typed->second;
+  const ResolvedPolicy resolved = resolve(levels, step.actor_type);
+  const bool is_built_in = resolved.level == PolicyLevel::built_in;
+  step.level = resolved.level;
+  step.policy = is_built_in ? built_in_policy(defaults_.built_ins, step.actor_type) : *resolved.policy;
+  if (is_built_in) step.dialect = defaults_.built_ins;
+  step.policy.attempt_timeout = shorter(step.policy.attempt_timeout, shorter(options.timeout, timeout));
+  return step;
+}
+
+// A policy's own error types are stored with the plan, so that they hold after a restart. The others have the engine's, now and then.
+void PlanBook::settle_types(core::Plan& plan) const {
+  const bool has_own = std::ranges::any_of(plan.steps, [](const auto& step) { return step.policy.types != nullptr; });
+  if (has_own && defaults_.types != nullptr) plan.types = defaults_.types->added();
+  for (core::StepPlan& step : plan.steps) {
+    if (step.policy.types == nullptr) {
+      step.policy.types = defaults_.types;
+      continue;
+    }
+    for (auto& type : step.policy.types->added()) {
+      if (std::ranges::find(plan.types, type) == plan.types.end()) plan.types.push_back(std::move(type));
+    }
+  }
+  plan.adopt_types();
+}
+
 void PlanBook::restore(std::vector<BookedPlan> plans) {
   const std::lock_guard lock{mutex_};
   for (BookedPlan& plan : plans) {
@@ -150,26 +185,31 @@ std::expected<void, Error> PlanBook::add_handler(const std::string& name, Handle
 
 core::Plan PlanBook::task_plan(const std::string& handler, const HandlerOptions& options) const {
   const PolicyLevels levels{.step = options.retry ? &*options.retry : nullptr,
-                            .run = default_policy_ ? &*default_policy_ : nullptr};
+                            .run = defaults_.retry ? &*defaults_.retry : nullptr};
   core::Plan plan;
   plan.name = handler;
   plan.steps.push_back(call_step(handler, handler, levels, options, {}));
+  settle_types(plan);
   return plan;
 }
 
 std::expected<PlannedTask, Error> PlanBook::with_facts(const BookedPlan* plan, const Task& task,
                                                        const HandlerOptions& options) {
+  if (begins_too_late(task, task.retry ? *task.retry : plan->plan->steps.front().policy))
+    return invalid("the delay of the task is not shorter than the time its policy gives it (stop.max_delay)");
   if (!task.deadline && !task.retry) return PlannedTask{plan};
   core::RunFacts facts;
   if (task.deadline) facts.deadline = std::max<std::int64_t>(1, task.deadline->count());
   if (task.retry) {
     Policy policy = *task.retry;
     policy.attempt_timeout = shorter(policy.attempt_timeout, options.timeout);
+    if (policy.types != nullptr) facts.types = policy.types->added();
     facts.policy = std::make_shared<const Policy>(std::move(policy));
   }
   // Read back as the next process will read it: what could not be read then is refused now.
   auto read = facts_.read(encode_facts(facts));
-  if (read == nullptr) return invalid("the policy of this task cannot be recorded: one of its rules has no RE2 pattern");
+  if (read == nullptr)
+    return invalid("the policy of this task cannot be recorded: one of its rules has no RE2 pattern");
   return PlannedTask{plan, std::move(read)};
 }
 
@@ -187,6 +227,14 @@ std::expected<PlannedTask, Error> PlanBook::plan_for(const Task& task) {
   const auto found = handlers_.find(task.handler);
   if (found == handlers_.end()) return invalid(unknown("handler", task.handler, names_in(handlers_)));
   return with_facts(found->second.plan, task, found->second.options);
+}
+
+std::expected<EffectivePolicy, Error> PlanBook::effective_policy(std::string_view handler) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = handlers_.find(handler);
+  if (found == handlers_.end()) return invalid(unknown("handler", handler, names_in(handlers_)));
+  const core::StepPlan& step = found->second.plan->plan->steps.front();
+  return EffectivePolicy{step.policy, step.level};
 }
 
 std::expected<PlannedTask, Error> PlanBook::book_document(core::Plan plan) {
@@ -244,16 +292,18 @@ core::StepPlan PlanBook::flow_step(const Flow& flow, const FlowStep& step) const
   const HandlerOptions& options = handler != handlers_.end() ? handler->second.options : none;
   const Policy* own = options.retry ? &*options.retry : nullptr;
   if (step.retry) own = &*step.retry;
-  const Policy* run = default_policy_ ? &*default_policy_ : nullptr;
+  const Policy* run = defaults_.retry ? &*defaults_.retry : nullptr;
   if (flow.retry) run = &*flow.retry;
   core::StepPlan plan = call_step(step.name, step.handler, {.step = own, .run = run}, options, step.timeout);
   if (step.wait) {
     plan.verb = core::Verb::wait;
     plan.wait = step.wait->count();
+    plan.actor_type.clear();
   } else if (!step.signal.empty()) {
     plan.verb = core::Verb::signal;
     plan.signal = step.signal;
     plan.wait = step.timeout.value_or(Duration{0}).count();
+    plan.actor_type.clear();
   }
   for (const std::string& need : step.needs) plan.needs.push_back(index_of(flow, need));
   plan.reads = plan.needs;
@@ -282,6 +332,7 @@ std::expected<void, Error> PlanBook::add_flow(const Flow& flow) {
   if (flow.deadline) plan.deadline = std::max<std::int64_t>(1, flow.deadline->count());
   plan.max_parallel = flow.max_parallel;
   for (const FlowStep& step : flow.steps) plan.steps.push_back(flow_step(flow, step));
+  settle_types(plan);
   const auto booked = book(std::move(plan));
   if (!booked) return std::unexpected{booked.error()};
   flows_[flow.name] = *booked;

@@ -26,10 +26,17 @@ struct PlannedTask {
   std::unique_ptr<const core::RunFacts> facts = {};  // nullptr: it has nothing for itself
 };
 
+// What stands above the handlers.
+struct PolicyDefaults {
+  std::optional<Policy> retry = {};
+  std::map<std::string, Policy, std::less<>> by_type = {};  // any spelling of a type
+  Dialect built_ins = Dialect::native;
+  const TypeTree* types = nullptr;  // of policies that bring none
+};
+
 class PlanBook {
  public:
-  PlanBook(std::optional<Policy> default_policy, core::FactsDecoder facts)
-      : default_policy_{std::move(default_policy)}, facts_{std::move(facts)} {}
+  PlanBook(PolicyDefaults defaults, core::FactsDecoder facts);
 
   void restore(std::vector<BookedPlan> plans);  // those the store knows, before anything else
 
@@ -39,6 +46,7 @@ class PlanBook {
   std::expected<void, Error> add_flow(const Flow& flow);
 
   std::expected<PlannedTask, Error> plan_for(const Task& task);
+  std::expected<EffectivePolicy, Error> effective_policy(std::string_view handler) const;
   std::expected<PlannedTask, Error> book_document(core::Plan plan);
   const BookedPlan* plan(std::uint32_t number) const;
 
@@ -50,12 +58,15 @@ class PlanBook {
 
   std::expected<const BookedPlan*, Error> book(core::Plan plan);
   core::Plan task_plan(const std::string& handler, const HandlerOptions& options) const;
+  core::StepPlan call_step(std::string name, const std::string& handler, PolicyLevels levels,
+                           const HandlerOptions& options, const std::optional<Duration>& timeout) const;
+  void settle_types(core::Plan& plan) const;
   std::expected<PlannedTask, Error> with_facts(const BookedPlan* plan, const Task& task, const HandlerOptions& options);
   core::StepPlan flow_step(const Flow& flow, const FlowStep& step) const;
   std::string mistakes_in(const Flow& flow) const;
 
   mutable std::mutex mutex_;
-  std::optional<Policy> default_policy_;
+  PolicyDefaults defaults_;
   core::FactsDecoder facts_;
   std::map<std::string, KnownHandler, std::less<>> handlers_;
   std::map<std::string, const BookedPlan*, std::less<>> flows_;

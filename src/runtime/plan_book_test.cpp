@@ -45,7 +45,7 @@ class RuntimePlanBook : public ::testing::Test {
     return booked.error().message;
   }
 
-  PlanBook book{std::nullopt, core::FactsDecoder{}};
+  PlanBook book{{}, core::FactsDecoder{}};
 };
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -143,7 +143,7 @@ TEST_F(RuntimePlanBook, the_most_specific_policy_wins_whole) {
 }
 
 TEST(RuntimePlanBookDefault, the_engine_s_policy_stands_before_the_built_in_and_after_the_flow_s) {
-  PlanBook book{policy::aggressive, core::FactsDecoder{}};
+  PlanBook book{{.retry = policy::aggressive}, core::FactsDecoder{}};
   ASSERT_TRUE(book.add_handler("charge", {}));
   ASSERT_TRUE(book.add_handler("own", {.retry = policy::patient}));
   EXPECT_EQ(book.plan_for({.handler = "charge"})->plan->plan->steps[0].policy, policy::aggressive);
@@ -293,7 +293,7 @@ TEST_F(RuntimePlanBook, a_flow_goes_back_only_to_steps_before_it) {
 TEST_F(RuntimePlanBook, plans_of_the_store_keep_their_numbers) {
   const auto charge = book.plan_for({.handler = "charge"});
   const auto refund = book.plan_for({.handler = "refund"});
-  PlanBook next{std::nullopt, core::FactsDecoder{}};
+  PlanBook next{{}, core::FactsDecoder{}};
   next.restore({*refund->plan, *charge->plan});
   ASSERT_TRUE(next.add_handler("new", {}));
   ASSERT_TRUE(next.add_handler("charge", {}));

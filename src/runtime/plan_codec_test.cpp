@@ -54,6 +54,9 @@ void expect_equal(const StepPlan& left, const StepPlan& right) {
   EXPECT_EQ(left.breaker_classes, right.breaker_classes);
   EXPECT_EQ(left.level, right.level);
   EXPECT_EQ(left.policy, right.policy);
+  EXPECT_EQ(left.actor_type, right.actor_type);
+  EXPECT_EQ(left.dialect, right.dialect);
+  EXPECT_EQ(left.policy_line, right.policy_line);
 }
 
 void expect_round_trip(const Plan& plan) {
@@ -97,6 +100,9 @@ Plan any_plan() {
     RC_ASSERT(policy.has_value());
     step.policy = std::move(policy->policy);
     if (*rc::gen::arbitrary<bool>()) step.policy.attempt_timeout = *any_duration();
+    step.actor_type = *rc::gen::arbitrary<std::string>();
+    step.dialect = dialect;
+    step.policy_line = *rc::gen::arbitrary<std::uint32_t>();
     plan.steps.push_back(std::move(step));
   }
   return plan;
@@ -212,7 +218,7 @@ TEST(CorePlan, equal_plans_give_equal_bytes_and_different_ones_do_not) {
 
 TEST(CorePlan, another_version_is_refused) {
   std::string bytes = encode_plan(plan_of(policy::standard));
-  bytes[0] = 3;
+  bytes[0] = 4;
   EXPECT_EQ(decode_plan(bytes, compile, nullptr).error().code, ErrorCode::store_newer);
   bytes[0] = 0;
   EXPECT_EQ(decode_plan(bytes, compile, nullptr).error().code, ErrorCode::store_damaged);

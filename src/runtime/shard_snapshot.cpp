@@ -1,15 +1,15 @@
 #include "runtime/shard_snapshot.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <utility>
 
+#include "base/hex.hpp"
 #include "core/core.hpp"
 #include "event/codec.hpp"
 #include "event/history.hpp"
-#include "exec/list.hpp"
+#include "exec/function/list.hpp"
 #include "exec/secrets/sealing.hpp"
 #include "runtime/shard_snapshot_state.hpp"
 #include "text/ascii.hpp"
@@ -29,19 +29,6 @@ std::unexpected<Error> no_such_run(std::string_view name) {
 }
 
 WallTime wall_time(Time time) { return WallTime{Duration{time}}; }
-
-std::optional<std::string> bytes_in(std::string_view hexadecimal) {
-  if (hexadecimal.size() % 2 != 0) return std::nullopt;
-  std::string bytes;
-  for (std::size_t at = 0; at < hexadecimal.size(); at += 2) {
-    unsigned byte = 0;
-    const char* const end = hexadecimal.data() + at + 2;
-    const auto [stop, mistake] = std::from_chars(hexadecimal.data() + at, end, byte, 16);
-    if (mistake != std::errc{} || stop != end) return std::nullopt;
-    bytes.push_back(static_cast<char>(byte));
-  }
-  return bytes;
-}
 
 }  // namespace
 
@@ -143,9 +130,7 @@ std::expected<void, Error> ShardSnapshot::each_event(const RunId& id, const std:
   if (!loaded) return std::unexpected{loaded.error()};
   const core::Run* const run = *loaded;
   if (run == nullptr) return no_such_run(to_string(id));
-  std::vector<std::string> names;
-  for (const core::StepPlan& step : run->plan->plan->steps) names.push_back(*step.name);
-  event::History history{id, std::move(names)};
+  event::History history{id, core::step_labels(*run->plan->plan)};
   std::uint64_t sequence = 0;
   bool going = true;
   bool whole = true;
@@ -179,7 +164,7 @@ std::expected<std::vector<Event>, Error> ShardSnapshot::events(const RunId& id) 
 }
 
 std::expected<std::string, Error> ShardSnapshot::payload(std::string_view hash) {
-  auto bytes = bytes_in(hash);
+  auto bytes = base::bytes_of_hexadecimal(hash);
   if (!bytes) return failure(ErrorCode::invalid, "\"" + std::string{hash} + "\" is not the hash of a payload");
   return state_->bytes_of({.bytes = *std::move(bytes), .size = 0, .hashed = true});
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "event/evidence.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/parentage.hpp"
 #include "text/ascii.hpp"
@@ -288,6 +289,11 @@ std::expected<void, Error> Snapshot::each_event(const RunId& id, const std::func
 std::expected<std::string, Error> Snapshot::payload(const RunId& id, std::string_view hash) {
   return state_->in_shard_of(id, [&](ShardSnapshot& shard) { return shard.payload(hash); });
 }
+void Snapshot::add_evidence(const RunId& id, Failure& failure) {
+  if (!event::is_kept_apart(failure)) return;
+  if (auto bytes = payload(id, failure.evidence)) failure.evidence = *std::move(bytes);
+}
+
 std::expected<std::string, Error> Snapshot::item_input(const RunId& id, std::string_view step, std::uint32_t item) {
   return state_->in_shard_of(id, [&](ShardSnapshot& shard) { return shard.item_input(id, step, item); });
 }

@@ -69,7 +69,7 @@ TEST(TextDiagnostic, a_document_with_many_mistakes_names_them_all_in_order) {
             "retry.yaml:2:1: error: unknown key \"facter\"\n"
             "  2 | facter: 3\n"
             "    | ^~~~~~\n"
-            "  = did you mean factor? allowed: policy, max_attempts, max_elapsed, attempt_timeout, backoff, initial, "
+            "  = did you mean factor? allowed: policy, max_attempts, max_elapsed, attempt_timeout, limits, backoff, initial, "
             "increment, factor, max, jitter, "
             "only_on, never_on and honor_retry_after\n"
             "retry.yaml:3:10: error: initial: \"500\" has no unit\n"
@@ -80,7 +80,7 @@ TEST(TextDiagnostic, a_document_with_many_mistakes_names_them_all_in_order) {
             "  4 | retries: 3\n"
             "    | ^~~~~~~\n"
             "  = write max_attempts: 4 (the first run counts); allowed: policy, max_attempts, max_elapsed, "
-            "attempt_timeout, backoff, initial, increment, "
+            "attempt_timeout, limits, backoff, initial, increment, "
             "factor, max, jitter, only_on, never_on and honor_retry_after\n");
 }
 

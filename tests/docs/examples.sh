@@ -141,8 +141,8 @@ tells rh_agents 'search done after 3 attempts' 'ask attempt 4/5 failed: exit 75:
   'rate attempt 1/5 failed: exit 1: ValueError: the score must be a number' 'send attempt 1/1 started'
 
 run_flow argyll 'small-lima.png is published'
-tells argyll 'resize[1] attempt 2/4 failed' 'still rendering (transient); retry in 100ms' 'resize[1] done after 4 attempts' \
-  'no such address (transient); given up: this failure is permanent' 'count attempt 1/4 failed: exit 75 (transient); given up: the handler gave no verdict' \
+tells argyll 'resize[1] attempt 2/4 failed' 'still rendering (not completed, says the handler); retry in 100ms' 'resize[1] done after 4 attempts' \
+  'no such address (permanent, says the handler); given up: this failure is permanent' 'count attempt 1/4 failed: exit 75 (transient); given up: the handler gave no verdict' \
   'publish done after 3 attempts'
 
 run_flow prodigy '3 of 4 items'

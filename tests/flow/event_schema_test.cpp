@@ -8,16 +8,16 @@
 #include <boost/json/serialize.hpp>
 #include <reprise/event.hpp>
 
-#include "flow/json.hpp"
-#include "flow/json_schema.hpp"
+#include "json/json.hpp"
+#include "json/json_schema.hpp"
 
 namespace reprise {
 namespace {
 
-flow::Json parsed(const std::string& text) {
-  auto value = flow::parse_json(text);
+json::Json parsed(const std::string& text) {
+  auto value = json::parse_json(text);
   EXPECT_TRUE(value.has_value()) << text;
-  return value ? *value : flow::Json{};
+  return value ? *value : json::Json{};
 }
 
 // With everything set that any type could tell.
@@ -51,20 +51,20 @@ Event full_event(EventType type, bool will_retry) {
 class EventSchema : public testing::Test {
  protected:
   EventSchema() {
-    auto compiled = flow::JsonSchema::compile(parsed(event::event_schema()));
+    auto compiled = json::JsonSchema::compile(parsed(event::event_schema()));
     EXPECT_TRUE(compiled.has_value()) << compiled.error();
     schema = *std::move(compiled);
   }
-  std::string mistakes_in(const flow::Json& event) const {
+  std::string mistakes_in(const json::Json& event) const {
     std::string all;
     for (const std::string& mistake : schema.mistakes_in(event)) all += mistake + "\n";
     return all;
   }
-  flow::JsonSchema schema;
+  json::JsonSchema schema;
 };
 
 TEST_F(EventSchema, everything_that_is_written_fits_and_is_named) {
-  const flow::Json whole = parsed(event::event_schema());
+  const json::Json whole = parsed(event::event_schema());
   const auto& properties = whole.at("properties").as_object();
   const auto& error = whole.at("definitions").at("error").at("properties").as_object();
   std::size_t types = 0;
@@ -74,7 +74,7 @@ TEST_F(EventSchema, everything_that_is_written_fits_and_is_named) {
         Event event = full_event(static_cast<EventType>(number), will_retry);
         if (is_large) event.output = std::string(64, 'a');
         if (is_large) event.output_size = 5000;
-        const flow::Json value = parsed(to_json(event));
+        const json::Json value = parsed(to_json(event));
         EXPECT_EQ(mistakes_in(value), "") << to_json(event);
         for (const auto& field : value.as_object()) {
           EXPECT_TRUE(properties.contains(field.key())) << field.key();
@@ -90,17 +90,17 @@ TEST_F(EventSchema, everything_that_is_written_fits_and_is_named) {
 TEST_F(EventSchema, what_is_missing_or_wrong_is_found) {
   const std::string good = to_json(full_event(EventType::retrying, true));
   for (const char* const field : {"type", "sequence", "time", "run", "delay_ms", "next_attempt", "max_ms"}) {
-    flow::Json value = parsed(good);
+    json::Json value = parsed(good);
     value.as_object().erase(field);
     EXPECT_NE(mistakes_in(value), "") << field;
   }
-  flow::Json value = parsed(good);
+  json::Json value = parsed(good);
   value.as_object()["time"] = "yesterday";
   EXPECT_NE(mistakes_in(value), "");
 }
 
 TEST_F(EventSchema, newer_types_and_fields_are_no_mistake) {
-  flow::Json value = parsed(to_json(full_event(EventType::ended, false)));
+  json::Json value = parsed(to_json(full_event(EventType::ended, false)));
   value.as_object()["added_later"] = 1;
   EXPECT_EQ(mistakes_in(value), "");
   EXPECT_EQ(mistakes_in(parsed(to_json(full_event(static_cast<EventType>(200), false)))), "");

@@ -9,8 +9,8 @@
 
 #include <boost/json.hpp>
 
-#include "flow/json_schema.hpp"
-#include "flow/reader.hpp"
+#include "flow/reader/reader.hpp"
+#include "json/json_schema.hpp"
 #include "text/document.hpp"
 #include "text/scalar.hpp"
 
@@ -64,8 +64,8 @@ boost::json::value as_json(const text::Node& node) {
   return nullptr;
 }
 
-const JsonSchema& schema() {
-  static const auto compiled = JsonSchema::compile(boost::json::parse(flow_schema()));
+const json::JsonSchema& schema() {
+  static const auto compiled = json::JsonSchema::compile(boost::json::parse(flow_schema()));
   if (!compiled) ADD_FAILURE() << compiled.error();
   return *compiled;
 }

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "cli/app.hpp"
+#include "cli/tree/app.hpp"
 #include "flow_runs/flow_run.hpp"
 
 namespace reprise::testing_support {
@@ -27,6 +27,7 @@ void write_files(const FlowFolder& folder) {
   folder.write("letters.yaml", std::string{fetching} + "    on_failure: dead_letter\n");
   folder.write("waiting.yaml", "steps: [{id: approve, signal: approval}]\n");
   folder.write("retry.yaml", "policy: patient\n");
+  folder.write("retry.json", R"({"stop": {"max_attempts": 3}})");
   folder.write("retry_config.yaml", "attempts: 3\nbackoff: {fibonacci: {initial: 100ms}}\njitter: true\n");
   folder.write("broken", "");
   folder.program("upload.sh", "true");

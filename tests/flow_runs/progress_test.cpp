@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "event/event_schema.hpp"
-#include "flow/json.hpp"
-#include "flow/json_schema.hpp"
 #include "flow_runs/flow_run.hpp"
+#include "json/json.hpp"
+#include "json/json_schema.hpp"
 
 namespace reprise {
 namespace {
@@ -73,7 +73,23 @@ TEST(ProgressOfRuns, PlainIsOneLineForEachEventAndTheLastWords) {
             "\n"
             "run RUN failed in SPAN: 3 steps, 6 attempts, 2 retries\n"
             "  why:       reprise why RUN\n"
-            "  try again: reprise retry RUN\n");
+            "  try again: reprise retry RUN\n"
+            "failed: load[1] exhausted all 2 attempts: exit 3: no such table\n");
+}
+
+TEST(ProgressOfRuns, TheLastLineIsTheVerdict) {
+  FlowFolder folder;
+  const auto last_line = [](const std::string& text) {
+    const std::string whole = text.substr(0, text.size() - 1);
+    return whole.substr(whole.rfind('\n') + 1);
+  };
+  EXPECT_EQ(last_line(folder.run("steps: [{id: a, run: 'true'}]").err), "succeeded");
+  const std::string map = "steps: [{id: load, for_each: [0, 1, 2], run: 'test ${item} = 1', retry: none, ";
+  EXPECT_EQ(last_line(folder.run(map + "on_failure: dead_letter}]").err), "succeeded with 2 dead letters (of 3 items)");
+  EXPECT_EQ(last_line(folder.run(map + "tolerate: 2}]").err), "succeeded with 2 failures");
+  const Outcome failed = folder.run(map + "tolerate: 1}]", {"--annotations", "github"});
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_EQ(last_line(failed.err), "failed: load[0] gave up after 1 attempt: exit 1");
 }
 
 TEST(ProgressOfRuns, PlainIsWhatAutoMeansWithoutATerminalAndHasNoEscapeCodes) {
@@ -89,12 +105,12 @@ TEST(ProgressOfRuns, JsonIsTheRecordedEventsLineByLine) {
   const Outcome outcome = folder.run(nightly, {"--progress", "json"});
   const Outcome recorded = folder.reprise({"events", "@last", "--format", "json"});
   EXPECT_EQ(outcome.err, recorded.out);
-  const auto schema = flow::JsonSchema::compile(*flow::parse_json(event::event_schema()));
+  const auto schema = json::JsonSchema::compile(*json::parse_json(event::event_schema()));
   ASSERT_TRUE(schema.has_value());
   std::istringstream lines{outcome.err};
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
-    const auto event = flow::parse_json(line);
+    const auto event = json::parse_json(line);
     ASSERT_TRUE(event.has_value()) << line;
     EXPECT_TRUE(schema->mistakes_in(*event).empty()) << line << "\n" << schema->mistakes_in(*event).front();
   }

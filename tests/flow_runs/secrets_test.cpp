@@ -388,7 +388,7 @@ TEST(FlowRunsSecrets, what_a_webhook_brings_does_not_tell) {
     const RecordedRequest request = server.requests()[index];
     EXPECT_EQ(post(request.header("x-reprise-webhook-url"),
                    "Authorization: Bearer " + request.header("x-reprise-webhook-token"), reports[index]),
-              "HTTP/1.1 200 OK");
+              "HTTP/1.1 202 Accepted");
   }
   EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");
   folder.expect_clean("terminal", running->said() + folder.read("stderr.txt"));

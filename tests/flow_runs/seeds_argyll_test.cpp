@@ -105,6 +105,69 @@ echo '{"success": true, "output": "done"}'; exit 7)sh");
   EXPECT_EQ(text_of(folder.last("completed"), "output"), "done");
 }
 
+TEST(FlowRunsArgyll, the_last_line_that_is_a_verdict_counts) {
+  FlowFolder folder;
+  folder.program("work.sh", R"sh(echo '{"success": true, "output": "too early"}'; echo '{"rows": 3}'
+if [ "$REPRISE_ATTEMPT" -lt 2 ]; then echo '{"success": false, "error": "no"}'; echo "bye"; exit 0; fi
+echo starting; echo '{"success": true, "output": {"rows": 4}}'; echo '["done"]')sh");
+  const Outcome outcome = folder.run("steps: [{id: work, run: ./work.sh, work_config: {max_retries: 1, backoff: 1}}]");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(text_of(object_of(folder.first("failed"), "error"), "message"), "no");
+  EXPECT_EQ(text_of(folder.last("completed"), "output"), R"({"rows":4})");
+}
+
+TEST(FlowRunsArgyll, a_command_that_says_nothing_has_no_verdict) {
+  for (const char* const command : {"true", "echo done", "echo '[true]'", "echo '{\"success\": \"yes\"}'"}) {
+    FlowFolder folder;
+    folder.program("work.sh", command);
+    EXPECT_EQ(folder.run("steps: [{id: work, run: ./work.sh, work_config: {max_retries: -1, backoff: 1}}]").exit_code,
+              1)
+        << command;
+    EXPECT_EQ(folder.count("started"), 1U) << command;
+    EXPECT_EQ(text_of(folder.last("failed"), "stop_reason"), "no_verdict") << command;
+  }
+}
+
+TEST(FlowRunsArgyll, retry_after_is_a_floor_beside_not_completed) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work")
+      .answer(200, testing_support::HeaderLines{{"Retry-After", "1"}}, R"({"success": false, "error": "busy"})")
+      .then(200, R"({"success": true})");
+  EXPECT_EQ(folder.run(step_for(server, "max_retries: 3, backoff: 20")).exit_code, 0);
+  EXPECT_EQ(number_of(folder.first("retrying"), "delay_ms"), 1000);
+  EXPECT_TRUE(flag_of(folder.first("retrying"), "floored"));
+}
+
+TEST(FlowRunsArgyll, why_speaks_of_the_handlers_verdict) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work")
+      .answer(200, R"({"success": false, "error": "busy"})")
+      .then(200, R"({"success": false, "error": "never", "permanent": true})");
+  EXPECT_EQ(folder.run(step_for(server, "max_retries: 3, backoff: 1")).exit_code, 1);
+  const std::string why = folder.why("work");
+  EXPECT_NE(why.find("The handler's verdict: not completed."), std::string::npos) << why;
+  EXPECT_NE(why.find("Tried again: the handler reported \"not completed\""), std::string::npos) << why;
+  EXPECT_NE(why.find("the handler reported \"permanent\": true"), std::string::npos) << why;
+  EXPECT_EQ(why.find("transient"), std::string::npos) << why;
+  EXPECT_EQ(text_of(folder.first("retrying"), "reason"), "not_completed");
+}
+
+TEST(FlowRunsArgyll, why_names_max_retries_and_what_was_missing) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work").answer(200, R"({"success": false, "error": "busy"})");
+  EXPECT_EQ(folder.run(step_for(server, "max_retries: 1, backoff: 1")).exit_code, 1);
+  EXPECT_NE(folder.why("work").find("max_retries: 2 or more, under work_config of step work"), std::string::npos)
+      << folder.why("work");
+  server.on("/work").answer(503, "sorry");
+  EXPECT_EQ(folder.run(step_for(server, "max_retries: 1, backoff: 1")).exit_code, 1);
+  const std::string why = folder.why("work");
+  EXPECT_NE(why.find("The handler gave no verdict"), std::string::npos) << why;
+  EXPECT_EQ(why.find("transient"), std::string::npos) << why;
+}
+
 // ---- asynchronous work ----
 
 // Whatever a worker would post: gives the status of the answer.
@@ -124,15 +187,15 @@ TEST(FlowRunsArgyll, a_webhook_brings_the_end_of_what_was_accepted) {
   const auto running =
       folder.start({"run", folder.flow(step_for(server, "max_retries: 3, backoff: 1", "method: POST, async: true"))});
   ASSERT_TRUE(server.wait_for_requests(1));
-  EXPECT_EQ(report(server.requests()[0], R"({"success": false, "error": "the worker fell"})"), 200);
+  EXPECT_EQ(report(server.requests()[0], R"({"success": false, "error": "the worker fell"})"), 202);
   ASSERT_TRUE(server.wait_for_requests(2));
   EXPECT_NE(server.requests()[0].header("x-reprise-webhook-token"),
             server.requests()[1].header("x-reprise-webhook-token"));
-  EXPECT_EQ(report(server.requests()[1], R"({"success": true, "output": {"rows": 3}})"), 200);
+  EXPECT_EQ(report(server.requests()[1], R"({"success": true, "output": {"rows": 3}})"), 202);
   EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");
   EXPECT_EQ(story_of(folder.events(), "work"),
-            (std::vector<std::string>{"started work#1", "failed work#1", "retrying work#1", "started work#2",
-                                      "completed work#2"}));
+            (std::vector<std::string>{"started work#1", "handed_over work#1", "failed work#1", "retrying work#1",
+                                      "started work#2", "handed_over work#2", "completed work#2"}));
   EXPECT_EQ(text_of(object_of(folder.first("failed"), "error"), "message"), "the worker fell");
   EXPECT_EQ(text_of(folder.last("completed"), "output"), R"({"rows":3})");
 }
@@ -151,11 +214,11 @@ TEST(FlowRunsArgyll, a_wrong_token_changes_nothing_and_a_repetition_is_harmless)
   const int refused = post(url, std::string(token.size(), 'a'), R"({"success": false, "error": "forged"})");
   EXPECT_TRUE(refused == 401 || refused == 403) << refused;
   EXPECT_EQ(post(url + "x", token, R"({"success": false, "error": "elsewhere"})") / 100, 4);
-  EXPECT_EQ(report(request, R"({"success": true, "output": "first"})"), 200);
-  EXPECT_EQ(report(request, R"({"success": true, "output": "second"})"), 200);
-  EXPECT_EQ(report(request, R"({"success": false, "error": "third"})"), 200);
+  EXPECT_EQ(report(request, R"({"success": true, "output": "first"})"), 202);
+  EXPECT_EQ(report(request, R"({"success": true, "output": "second"})"), 202);
+  EXPECT_EQ(report(request, R"({"success": false, "error": "third"})"), 202);
   ASSERT_TRUE(folder.wait_for_event("completed", "work"));
-  EXPECT_EQ(report(request, R"({"success": false, "error": "much later"})"), 200);
+  EXPECT_EQ(report(request, R"({"success": false, "error": "much later"})"), 202);
   ASSERT_EQ(folder.reprise({"signal", "@last", "go"}).exit_code, 0);
   EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");
   EXPECT_EQ(text_of(folder.last("completed", "work"), "output"), "first");
@@ -171,7 +234,7 @@ TEST(FlowRunsArgyll, a_report_may_come_before_the_request_was_answered) {
   const auto running =
       folder.start({"run", folder.flow(step_for(server, "max_retries: 1, backoff: 1", "method: POST, async: true"))});
   ASSERT_TRUE(server.wait_for_requests(1));
-  EXPECT_EQ(report(server.requests()[0], R"({"success": true, "output": "early"})"), 200);
+  EXPECT_EQ(report(server.requests()[0], R"({"success": true, "output": "early"})"), 202);
   server.release();
   EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");
   EXPECT_EQ(text_of(folder.last("completed"), "output"), "early");
@@ -204,7 +267,44 @@ TEST(FlowRunsArgyll, work_that_is_refused_is_not_waited_for) {
   EXPECT_EQ(text_of(folder.last("failed"), "stop_reason"), "no_verdict");
 }
 
+TEST(FlowRunsArgyll, a_verdict_in_the_answer_to_an_async_request_is_the_end) {
+  FlowFolder folder;
+  ScriptedServer server;
+  server.on("/work")
+      .answer(202, testing_support::HeaderLines{{"Retry-After", "1"}}, R"({"success": false, "error": "full"})")
+      .then(202, R"({"success": true, "output": "done at once"})");
+  EXPECT_EQ(folder.run(step_for(server, "max_retries: 3, backoff: 1", "method: POST, async: true")).exit_code, 0);
+  EXPECT_EQ(number_of(folder.first("retrying"), "delay_ms"), 1000);
+  EXPECT_EQ(text_of(folder.last("completed"), "output"), "done at once");
+}
+
+TEST(FlowRunsArgyll, a_wait_without_end_is_warned_about) {
+  FlowFolder folder;
+  const auto warned = [&](std::string_view http, std::string_view more) {
+    return folder
+        .reprise({"validate", folder.flow("steps: [{id: work, http: {url: 'http://localhost/', " + std::string{http} +
+                                          "}, " + std::string{more} + "}]")})
+        .err;
+  };
+  EXPECT_NE(warned("async: true", "retry: none").find("async and has no timeout"), std::string::npos);
+  EXPECT_NE(warned("method: POST", "work_config: {}").find("has no timeout"), std::string::npos);
+  EXPECT_EQ(warned("async: true", "timeout: 1h").find("has no timeout"), std::string::npos);
+  EXPECT_EQ(warned("method: POST", "retry: none").find("has no timeout"), std::string::npos);
+}
+
 // ---- goals, items ----
+
+TEST(FlowRunsArgyll, a_goal_that_failed_fails_the_flow_whatever_it_says) {
+  for (const char* const rule : {"continue", "skip"}) {
+    FlowFolder folder;
+    const Outcome outcome = folder.run(std::string{"goals: [work]\nsteps:\n  - {id: aside, run: 'exit 1', retry: none, "
+                                                   "on_failure: continue}\n  - {id: work, needs: aside, run: "
+                                                   "'exit 1', retry: none, on_failure: "} +
+                                       rule + "}\n");
+    EXPECT_EQ(outcome.exit_code, 1) << rule;
+    EXPECT_EQ(text_of(folder.show(), "status"), "failed") << rule;
+  }
+}
 
 TEST(FlowRunsArgyll, a_failure_makes_goals_unreachable_and_fails_the_flow) {
   FlowFolder folder;
@@ -255,8 +355,9 @@ TEST(FlowRunsArgyll, parallelism_bounds_the_items_at_work) {
   for (const auto& [config, expected] :
        std::vector<std::pair<std::string, std::size_t>>{{"parallelism: 3", 3}, {"max_retries: 0", 1}}) {
     FlowFolder folder;
+    folder.program("work.sh", R"(sleep 0.05; echo '{"success": true}')");
     const Outcome outcome = folder.run(
-        "steps:\n  - {id: work, for_each: [1, 2, 3, 4, 5, 6], run: sleep 0.05, work_config: {" + config + "}}\n");
+        "steps:\n  - {id: work, for_each: [1, 2, 3, 4, 5, 6], run: './work.sh', work_config: {" + config + "}}\n");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(most_at_once(folder.events()), expected) << config;
     EXPECT_EQ(folder.count("completed"), 6U);

@@ -216,10 +216,11 @@ steps:
   EXPECT_EQ(counted, 3U);
 }
 
-// Its last attempt was lost: that counts, and is said.
-TEST(TroubleKill, ALostAttemptCounts) {
+// The document lets no loss be made again, and why says so.
+TEST(TroubleKill, ALostAttemptStopsAtTheLimitOfLosses) {
   FlowFolder folder;
-  auto running = folder.start({"run", folder.flow("steps: [{id: a, run: echo x >> ran; sleep 1000, retry: none}]")});
+  auto running = folder.start(
+      {"run", folder.flow("runtime: {limits: {worker_lost: 0}}\nsteps: [{id: a, run: echo x >> ran; sleep 1000}]")});
   ASSERT_TRUE(folder.wait_for_file("ran", "x"));
   kill_and_look(folder, *running);
   const Outcome outcome = folder.reprise({"resume", "@last"});

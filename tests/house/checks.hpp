@@ -42,6 +42,10 @@ struct Include {
 };
 std::vector<Include> includes_of(std::string_view source);
 
+// The picture in docs/architecture.md as a table: an edge of its first mermaid block allows an include, and so does a way of several
+// edges. A node's label opens with its folder: `core["core/ — …"]`. A room that can reach itself is among its own `may_include`.
+std::vector<Room> rooms_in_picture(std::string_view markdown);
+
 // The deepest room whose folder holds this path (relative to src/); nullptr if there is none.
 const Room* room_of(std::string_view path, std::span<const Room> rooms);
 

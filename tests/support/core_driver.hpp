@@ -7,7 +7,8 @@
 //   driver.succeed(driver.start_one(), "done");        // attempt 2
 //   EXPECT_EQ(run.status, RunStatus::succeeded);
 //
-// When a driver goes away, every run it has is replayed from its events and must have the same bytes.
+// When a driver goes away, every run it has is replayed from its events and must have the same bytes; and the public events of the run,
+// which is what is shown to people, must lead to the same states of steps and items, one after the other.
 // Thread safety: none.
 #pragma once
 
@@ -24,6 +25,7 @@
 
 #include "core/core.hpp"
 #include "event/codec.hpp"
+#include "event/history.hpp"
 
 namespace reprise::testing_support {
 
@@ -134,6 +136,28 @@ inline std::string state_of(const Run& run) {
   return bytes;
 }
 
+// What people are shown of a state; all of it follows from the public events.
+inline std::vector<std::uint64_t> shown_of(const Run& run) {
+  std::vector<std::uint64_t> all{static_cast<std::uint64_t>(run.status),    static_cast<std::uint64_t>(run.reason),
+                                 static_cast<std::uint64_t>(run.created),   static_cast<std::uint64_t>(run.ended),
+                                 static_cast<std::uint64_t>(run.paused_at), run.cancel_requested ? 1U : 0U};
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    core::StepState& state = run.steps[step];
+    for (const auto number : {static_cast<std::uint64_t>(state.status), std::uint64_t{state.items},
+                              std::uint64_t{state.running}, std::uint64_t{state.succeeded}, std::uint64_t{state.failed},
+                              std::uint64_t{state.canceled}, static_cast<std::uint64_t>(state.activated)})
+      all.push_back(number);
+    state.for_each_item([&](std::uint32_t index, const core::Item& item) {
+      for (const auto number : {std::uint64_t{index}, static_cast<std::uint64_t>(item.status),
+                                static_cast<std::uint64_t>(item.due), std::uint64_t{item.attempt},
+                                std::uint64_t{item.stage}, item.dead_letter ? std::uint64_t{1} : std::uint64_t{0},
+                                static_cast<std::uint64_t>(item.trouble != nullptr ? item.trouble->waited : 0)})
+        all.push_back(number);
+    });
+  }
+  return all;
+}
+
 // ---- the driver ----------------------------------------
 
 struct SubmitOptions {
@@ -183,7 +207,7 @@ class CoreDriver {
     for (const core::Prepare& prepare : prepares)
       core.prepared(prepare.run, prepare.step, list_items, prepare.list.view(), now);
     const std::size_t running = core.counters().running;
-    core.dispatch([&](std::uint32_t) { return capacity > running ? capacity - running : 0; }, 4096, now);
+    core.dispatch([&](const core::HandlerAddress&) { return capacity > running ? capacity - running : 0; }, 4096, now);
     for (core::Start& start : core.effects().starts) starts.push_back(start);
     core.effects().starts.clear();
   }
@@ -237,7 +261,7 @@ class CoreDriver {
     return *core.find(number);
   }
   void open(std::string_view handler, std::uint32_t limit) {
-    core.open_queue(handler, 0, limit);
+    core.open_queue(handler, {}, limit);
     if (handler == "work") work_limit_ = limit;
   }
 
@@ -253,6 +277,33 @@ class CoreDriver {
   void expect_replays(const Run& run) const {
     if (run.plan == nullptr || run.events.empty() || run.events_first != 1) return;  // its first events are elsewhere
     EXPECT_EQ(replayed(run), state_of(run)) << "run " << run.number << " after " << run.sequence << " events";
+    expect_shown_alike(run);
+  }
+  // Records on the one side, the public events made of them on the other.
+  void expect_shown_alike(const Run& run) const {
+    std::vector<std::string> names;
+    event::StepNumbers numbers;
+    for (const StepPlan& step : run.plan->plan->steps) {
+      numbers.emplace(*step.name, static_cast<std::uint32_t>(names.size()));
+      names.push_back(*step.name);
+    }
+    if (numbers.size() != names.size()) return;  // only tests have two steps of one name
+    event::History history{{}, step_labels(*run.plan->plan)};
+    Core recorded{start_of_time, 99};
+    for (std::uint32_t number = 0; number < plans.size(); ++number) recorded.add_plan(number, plans[number]);
+    Core told{start_of_time, 99};
+    told.add_plan(0, run.plan->plan);
+    Run& by_records = recorded.add(1);
+    Run& by_events = told.add(1);
+    event::ChunkReader reader{run.events, run.events_first};
+    event::Record record;
+    while (reader.next(record)) {
+      const Event event = history.add(record);
+      const auto back = event::record_of(event, numbers);
+      ASSERT_TRUE(back && told.replay(by_events, *back) && recorded.replay(by_records, record));
+      ASSERT_EQ(shown_of(by_events), shown_of(by_records))
+          << "run " << run.number << " after event " << record.sequence << ", " << name_of(record.type);
+    }
   }
 
  private:

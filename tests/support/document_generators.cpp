@@ -172,8 +172,8 @@ Tree optional(Tree value) { return one_in(6) ? plain("null") : std::move(value);
 
 Tree boolean() { return plain(one_in(2) ? "true" : "false"); }
 
-// Names of error types as Python, Rust and people write them; some are words that mean something else elsewhere.
-Tree type_names() {
+// Names of error types as Python, Rust and people write them; some are words that mean something else elsewhere. `odd` is one more.
+Tree type_names(const char* odd) {
   std::vector<Tree> names;
   while (!one_in(4)) {
     names.push_back(quoted(pick<const char*>({"TimeoutError",
@@ -190,7 +190,7 @@ Tree type_names() {
                                               "My-Error",
                                               "std::io::Error",
                                               "exit:3",
-                                              "/x/",
+                                              odd,
                                               "no",
                                               "3",
                                               "null",
@@ -299,7 +299,7 @@ Tree azolla() {
                          {"initial_delay", seconds()},
                          {"multiplier", factor()},
                          {"max_delay", seconds()}})},
-       {"retry", some_of({{"include_errors", type_names()}, {"exclude_errors", type_names()}})},
+       {"retry", some_of({{"include_errors", type_names("/x/")}, {"exclude_errors", type_names("/x/")}})},
        {"comment", quoted("unknown keys are ignored up here")}});
 }
 
@@ -310,8 +310,8 @@ Tree rh_agents() {
                   {"max_delay", seconds()},
                   {"backoff_multiplier", factor()},
                   {"jitter", boolean()},
-                  {"retry_on_exceptions", optional(type_names())},
-                  {"exclude_exceptions", optional(type_names())},
+                  {"retry_on_exceptions", optional(type_names("http:5xx"))},
+                  {"exclude_exceptions", optional(type_names("http:5xx"))},
                   {"retry_timeout", optional(seconds())},
                   {"enabled", plain(one_in(4) ? "false" : "true")}});
 }

@@ -223,6 +223,29 @@ TEST_F(Live, AResumedRunGoesOnInTheSameWay) {
   EXPECT_FALSE(has_line(lines, "^✔ first")) << "it was told before";
 }
 
+TEST_F(Live, AStepHasNotFailedWhileAnItemOfItIsTriedAgain) {
+  const std::string document = flow(R"(name: items
+steps:
+  - id: s
+    for_each: [0, 1, 2]
+    run: 'test -e again && exit 1; exit 64'
+    retry: {max_attempts: 2, initial: 400ms, jitter: none}
+)");
+  EXPECT_EQ(run_session(running(document)).exit_code, 1);
+  folder_.write("again", "");
+  SessionSettings again = running(document);
+  again.command = {REPRISE_COMMAND, "retry", "@last", "--step", "s", "--item", "0"};
+  const Session session = run_session(again);
+  EXPECT_EQ(session.exit_code, 1);
+  const Replay seen = played(session, look_of("items"));
+  EXPECT_TRUE(was_shown(seen, "0 of 1 step"));
+  const bool counted_too_early = std::ranges::any_of(seen.frames, [](const Moment& frame) {
+    return has_line(frame.display, "1 of 1 step") && has_line(frame.display, "retry in");
+  });
+  EXPECT_FALSE(counted_too_early) << "the step was counted as over while its item waited";
+  EXPECT_TRUE(was_shown(seen, "s.0. attempt 2 .1 of 2 used"));
+}
+
 TEST_F(Live, WithoutUtf8OnlyAscii) {
   SessionSettings settings = running(REPRISE_QUICKSTART);
   settings.environment.push_back({"LC_ALL", "C"});

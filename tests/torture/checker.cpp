@@ -186,13 +186,14 @@ class RunCheck {
     if (story.started != story.completed + story.failed + story.lost + story.interrupted)
       wrong(name, "not every attempt has one end");
     const std::optional<std::uint64_t> most = max_attempts_of(kind_);
-    // What an orderly stop interrupted is neither a success nor a failure, and does not count.
-    if (most && story.started > *most + story.interrupted) wrong(name, std::to_string(story.started) + " attempts");
+    // What a kill or an orderly stop ended is neither a success nor a failure, and does not count.
+    const std::uint64_t used = story.completed + story.failed;
+    if (most && used > *most) wrong(name, std::to_string(used) + " attempts");
     if (!story.over || story.completed > 0 || canceled_) return;
     const StopReason reason = kind_ == Kind::refused ? StopReason::permanent : StopReason::attempts;
     if (story.reason != reason) wrong(name, "gave up because of " + std::string{name_of(story.reason)});
-    if (reason == StopReason::attempts && story.started < *most)
-      wrong(name, "gave up after " + std::to_string(story.started) + " attempts");
+    if (reason == StopReason::attempts && used < *most)
+      wrong(name, "gave up after " + std::to_string(used) + " attempts");
   }
 
   void check_starts(const ItemName& name, const std::vector<Line>& starts) {

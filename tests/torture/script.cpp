@@ -29,7 +29,7 @@ Random random_of(std::uint64_t number, std::string_view step, std::uint64_t item
 bool is_flow(Kind kind) { return kind >= Kind::sequence; }
 
 Policy brisk(std::optional<std::uint64_t> attempts) {
-  return {.max_attempts = attempts, .initial = 4ms, .max = 60ms, .jitter = Jitter::equal};
+  return {.max_attempts = attempts, .worker_lost_max = 1'000, .initial = 4ms, .max = 60ms, .jitter = Jitter::equal};
 }
 
 // "17", "17 and much more", "17/3": the number of the run comes first.

@@ -18,7 +18,7 @@ namespace reprise::torture {
 enum class Kind : std::uint8_t {
   quick,     // succeeds at once
   flaky,     // fails a few times first; never gives up
-  limited,   // the same with 4 attempts: a killed one counts, so it may fail
+  limited,   // the same with 4 attempts
   doomed,    // always fails, 3 attempts
   refused,   // fails for good the first time it is asked
   delayed,   // not before some milliseconds

@@ -7,7 +7,9 @@
 #include <boost/json/object.hpp>
 
 #include "core/plan.hpp"
+#include "event/evidence.hpp"
 #include "exec/log_path.hpp"
+#include "exec/secrets/mask.hpp"
 #include "exec/time_limit.hpp"
 
 namespace reprise::exec {
@@ -48,13 +50,19 @@ AttemptRun::AttemptRun(Services& services, std::shared_ptr<StepScope> scope, con
   }
   if (job.deadline != 0) {
     const Duration left{std::max<std::int64_t>(job.deadline - wall_clock_now_exactly().time_since_epoch().count(), 1)};
-    if (timeout_ == Duration{0} || left < timeout_) timeout_ = left;
+    if (timeout_ == Duration{0} || left <= timeout_) {
+      timeout_ = left;
+      ends_with_deadline_ = true;
+    }
   }
   if (timeout_ > Duration{0} && timeout_ < Env::TimePoint::max() - services.env.now())
     ends_ = services.env.now() + timeout_;
 }
 
-Judge AttemptRun::judge() const { return {scope_->facts().program->flow, step_, timeout_}; }
+Judge AttemptRun::judge() const {
+  const ScopeFacts& facts = scope_->facts();
+  return {facts.program->flow, step_, timeout_, facts.context->by_first_rules};
+}
 
 void AttemptRun::plan() {
   const ScopeFacts& facts = scope_->facts();
@@ -74,9 +82,8 @@ void AttemptRun::plan() {
 void AttemptRun::plan_main() {
   const ScopeFacts& facts = scope_->facts();
   // A step with one item is asked before it begins (preparation_run); here each item of many is.
-  if (facts.attempt == 1 && step_.require && step_.for_each) todo_.push_back({Part::require, &*step_.require});
-  const bool tests_failed =
-      facts.attempt > 1 && facts.context->last_failure.failure_class == FailureClass::test_failure;
+  if (facts.is_first && step_.require && step_.for_each) todo_.push_back({Part::require, &*step_.require});
+  const bool tests_failed = facts.context->last_failure.failure_class == FailureClass::test_failure;
   if (tests_failed && step_.fix) todo_.push_back({Part::fix, &*step_.fix});
   for (const flow::Command& command : step_.commands) todo_.push_back({Part::main, &command});
   if (step_.verb == flow::Verb::flow) todo_.push_back({Part::main, nullptr});
@@ -101,6 +108,9 @@ void AttemptRun::finish(Judged result, bool precondition) {
 
 void AttemptRun::finish(AttemptResult result) {
   if (std::exchange(is_done_, true)) return;
+  const bool is_over = ends_ && *ends_ <= services_.env.now();
+  const bool was_out_of_time = (current_ != nullptr && current_->was_out_of_time()) || (is_over && current_ == nullptr);
+  if (was_out_of_time) result.end = is_over && ends_with_deadline_ ? AttemptEnd::deadline : AttemptEnd::timed_out;
   current_.reset();
   const Done done = std::move(done_);
   done(std::move(result));
@@ -116,6 +126,14 @@ CommandSetting AttemptRun::setting(Part part) {
   setting.stdin_file = kept_stdin_path(services_.settings.store_folder, input);
   setting.kept_stdin = input.kept_stdin;
   if (part != Part::main) return setting;
+  const ScopeFacts& facts = scope_->facts();
+  setting.callback = {.run = facts.run,
+                      .step = id_.step,
+                      .item = id_.item,
+                      .visit = facts.context->visit,
+                      .attempt = id_.token,
+                      .only_own = step_.refuses_late};
+  setting.accepted = [self = shared_from_this()] { self->leave_to_report(); };
   setting.whole_output = step_.output != flow::OutputForm::text;
   if (input.is_exec() && !services_.settings.store_folder.empty()) setting.stdout_file = exec_stdout_file(log_file_);
   return setting;
@@ -153,15 +171,19 @@ void AttemptRun::ended(const Todo& todo, Judged result) {
       to_repair_->details += "\non_failure: " + result.error().message;
       return finish(std::unexpected{*std::move(to_repair_)});
     case Part::check:
-      if (result) return next();
+      if (result) return next();  // what it wrote itself says what is wrong
       result.error().message = "check: " + result.error().message;
       result.error().failure_class = FailureClass::contract_failure;
+      result.error().failed_check = true;
       return finish(std::move(result));
     case Part::main:
       break;
   }
   if (result) {
-    kept_output_ = current_->kept_stdout();
+    if (current_ != nullptr) {
+      kept_output_ = current_->kept_stdout();
+      stderr_ = current_->stderr_tail();
+    }
     return main_succeeded(*std::move(result));
   }
   if (todo.command->on_failure == nullptr) return finish(std::move(result));
@@ -175,10 +197,18 @@ void AttemptRun::main_succeeded(std::string output) {
   if (is_last) {
     // The caller of `exec` gets every byte, and short output stands in the record alone.
     output_ = scope_->facts().program->input.is_exec() ? std::move(output) : without_line_ends(std::move(output));
-    if (auto fits = judge().form(output_); !fits) return finish(std::unexpected{std::move(fits).error()});
+    if (auto fits = judge().form(output_); !fits) return refuse(std::move(fits).error());
     if (!step_.check_schema.empty()) return check_schema();
   }
   next();
+}
+
+// Its result is no good, and what it wrote beside it may say why.
+void AttemptRun::refuse(Failure failure) {
+  event::FailureEvidence evidence = event::evidence_in(failure);
+  evidence.err = stderr_;
+  failure.evidence = event::encode(evidence);
+  finish(std::unexpected{std::move(failure)});
 }
 
 // ---- files ----------------------------------------
@@ -203,8 +233,7 @@ void AttemptRun::check_schema() {
   read_file(path, schema_file_bytes_max, "schema", [this, path](std::string content) {
     const auto schema = services_.schemas.compiled(path, std::move(content));
     if (!schema) return finish(std::unexpected{judge().invalid(schema.error())});
-    if (auto fits = judge().schema(output_, *schema, step_.check_schema); !fits)
-      return finish(std::unexpected{std::move(fits).error()});
+    if (auto fits = judge().schema(output_, *schema, step_.check_schema); !fits) return refuse(std::move(fits).error());
     next();
   });
 }
@@ -223,6 +252,7 @@ void AttemptRun::start_sub_flow() {
   input.file = path_in(program.input.directory, *file);
   input.directory = input.file.substr(0, input.file.rfind('/'));
   input.depth = program.input.depth + 1;
+  input.rules = program.input.rules;
   input.secrets = program.secret_sources;
   input.secret_values = program.secret_values;
   boost::json::object params;
@@ -239,28 +269,49 @@ void AttemptRun::start_sub_flow() {
   });
 }
 
+// What is left of its time goes with it. False: nothing is, and it has failed.
+template <class Over>
+bool AttemptRun::give_time(Over& over, std::string_view overdue) {
+  if (!ends_) return true;
+  const Env::TimePoint now = services_.env.now();
+  ends_ = fair_due(*ends_, timeout_, now);
+  if (*ends_ <= now) {
+    finish(std::unexpected{judge().timed_out("timed out")});
+    return false;
+  }
+  over.time_left = std::chrono::duration_cast<Duration>(*ends_ - now);
+  over.overdue = std::make_unique<Failure>(judge().timed_out(overdue));
+  return true;
+}
+
 // The engine does the rest: it stops the flow when the attempt is cancelled or its time is over, and knows of both after a restart.
 void AttemptRun::hand_over(const RunInput& input) {
   HandedOver over{.id = id_, .key = idempotency_key_};
-  if (ends_) {
-    const Env::TimePoint now = services_.env.now();
-    ends_ = fair_due(*ends_, timeout_, now);
-    if (*ends_ <= now) return finish(std::unexpected{judge().timed_out("timed out")});
-    over.time_left = std::chrono::duration_cast<Duration>(*ends_ - now);
-    over.overdue = std::make_unique<Failure>(judge().timed_out("timed out"));
-  }
+  if (!give_time(over, "timed out")) return;
   over.returns = step_.check || !step_.check_schema.empty() || step_.output == flow::OutputForm::json;
   if (auto handed = services_.settings.sub_flows->hand_over(std::move(over), input); !handed)
     return finish(std::unexpected{judge().invalid(handed.error().message)});
   finish(AttemptResult{.result = {}, .handed_over = true});
 }
 
+void AttemptRun::leave_to_report() {
+  Accepted accepted{.id = id_, .callback = services_.webhooks.used()};
+  if (!give_time(accepted, "no webhook came")) return;
+  services_.sink.accepted(std::move(accepted));
+  finish(AttemptResult{.result = {}, .handed_over = true});
+}
+
+// What a sub-flow has brought, or what was reported.
 void AttemptRun::go_on_with(const Payload& brought) {
+  std::string bytes;
   try {
-    main_succeeded(brought.hashed ? *services_.payloads.read(brought.bytes) : brought.bytes);
+    bytes = brought.hashed ? *services_.payloads.read(brought.bytes) : brought.bytes;
   } catch (const EngineError& error) {
-    finish(std::unexpected{judge().invalid(error.what())});
+    return finish(std::unexpected{judge().invalid(error.what())});
   }
+  if (step_.verb == flow::Verb::flow) return main_succeeded(std::move(bytes));
+  const std::string report = masked(scope_->facts().program->secret_table, std::move(bytes));
+  ended({Part::main, &step_.commands.front()}, judge().webhook(report));
 }
 
 std::string exec_stdout_file(std::string_view log_file) {

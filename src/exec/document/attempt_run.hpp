@@ -15,8 +15,9 @@ namespace reprise::exec {
 
 struct AttemptResult {
   Judged result;             // meaningless when it was handed over
-  bool handed_over = false;  // a sub-flow works for it now: it comes back as another job, or never
+  bool handed_over = false;  // a sub-flow or somebody else works for it now: it comes back as another job, or never
   bool precondition = false;
+  AttemptEnd end = AttemptEnd::failed;
   std::optional<KeptFile> kept_output = {};  // `exec`, when the result is not all that was written
 };
 
@@ -47,10 +48,14 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   void run(const Todo& todo);
   void ended(const Todo& todo, Judged result);
   void main_succeeded(std::string output);
+  void refuse(Failure failure);
   void check_schema();
   void go_on_with(const Payload& brought);
   void start_sub_flow();
   void hand_over(const RunInput& input);
+  void leave_to_report();
+  template <class Over>
+  bool give_time(Over& over, std::string_view overdue);
   // Not on this thread, and only until the attempt ends; `then` does not come when it is over before.
   void read_file(const std::string& path, std::size_t bytes_max, std::string_view what,
                  std::function<void(std::string)> then);
@@ -66,12 +71,14 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   Done done_;
   Duration timeout_{0};
   std::optional<Env::TimePoint> ends_;
+  bool ends_with_deadline_ = false;  // of the run or the work item, and not with the attempt's own limit
   std::string idempotency_key_;
   std::string log_file_;
   std::deque<Todo> todo_;
   std::shared_ptr<CommandRun> current_;
   std::optional<Failure> to_repair_;  // the failure that a command's own on_failure is working on
   std::string output_;
+  std::string stderr_;  // the end of it, of the last command
   std::optional<KeptFile> kept_output_;
   bool is_reading_ = false;
   bool is_canceled_ = false;

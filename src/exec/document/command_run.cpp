@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <csignal>
-#include <system_error>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include "base/private_file.hpp"
+#include "event/evidence.hpp"
 #include "exec/process/output_file.hpp"
 #include "exec/secrets/mask.hpp"
-#include "exec/time_limit.hpp"
 #include "text/ascii.hpp"
 
 namespace reprise::exec {
 
-using flow::Json;
+using json::Json;
 
 namespace {
 
@@ -71,7 +70,10 @@ CommandRun::CommandRun(Services& services, std::shared_ptr<StepScope> scope, con
       setting_{std::move(setting)},
       done_{std::move(done)} {}
 
-Judge CommandRun::judge() const { return {scope_->facts().program->flow, setting_.step, limit_}; }
+Judge CommandRun::judge() const {
+  const ScopeFacts& facts = scope_->facts();
+  return {facts.program->flow, setting_.step, limit_, facts.context->by_first_rules};
+}
 
 Duration CommandRun::time_left() const {
   if (!setting_.ends) return Duration{0};
@@ -81,7 +83,7 @@ Duration CommandRun::time_left() const {
 void CommandRun::start() {
   if (setting_.ends && services_.env.now() >= *setting_.ends) {
     limit_ = setting_.timeout;
-    return finish(std::unexpected{judge().timed_out("timed out")});
+    return end_out_of_time("timed out");
   }
   limit_ = setting_.timeout;
   if (command_.timeout && (limit_ == Duration{0} || *command_.timeout < limit_)) limit_ = *command_.timeout;
@@ -97,19 +99,37 @@ void CommandRun::cancel() {
   is_canceled_ = true;
   if (process_ != 0) services_.processes.cancel(process_);
   if (request_ != 0) services_.http().cancel(request_);
-  if (is_accepted_ || is_reading_) finish(std::unexpected{judge().canceled()});
+  if (is_reading_) finish(std::unexpected{judge().canceled()});
+}
+
+void CommandRun::end_out_of_time(std::string_view what) {
+  was_out_of_time_ = true;
+  finish(std::unexpected{judge().timed_out(what)});
 }
 
 void CommandRun::finish(Judged result) {
   if (std::exchange(is_done_, true)) return;
-  if (!webhook_.empty()) services_.webhooks.forget(webhook_);
+  if (!last_error_file_.empty()) {
+    const std::string& folder = services_.settings.store_folder;
+    static_cast<void>(base::remove_below(folder, base::name_below(folder, last_error_file_)));
+  }
   const Done done = std::move(done_);
   done(std::move(result));
 }
 
 // ---- commands ----------------------------------------
 
-std::expected<std::vector<std::string>, std::string> CommandRun::environment() const {
+// What the command before left behind, in full, as long as this one runs. False: there was no failure, or no place for the file.
+bool CommandRun::write_last_error() {
+  const Failure& failure = scope_->last_failure();
+  if (failure.message.empty() || setting_.log_file.empty()) return false;
+  last_error_file_ = setting_.log_file + ".last_error";
+  OutputFile file{last_error_file_, OutputFile::Existing::replace, services_.settings.store_folder};
+  file.write(without_secrets(event::in_full(failure, scope_->last_evidence())));
+  return file.problem().empty();
+}
+
+std::expected<std::vector<std::string>, std::string> CommandRun::environment() {
   const ScopeFacts& facts = scope_->facts();
   std::map<std::string, std::string, std::less<>> env;  // what is not inherited
   for (const auto* const added : {&facts.program->flow.env, &command_.env, &setting_.step.env}) {
@@ -124,9 +144,11 @@ std::expected<std::vector<std::string>, std::string> CommandRun::environment() c
   env["REPRISE_STEP"] = setting_.step.id;
   env["REPRISE_ITEM"] = facts.item ? std::to_string(facts.index) : "";
   env["REPRISE_ATTEMPT"] = std::to_string(facts.attempt);
+  env["REPRISE_ATTEMPTS_USED"] = std::to_string(facts.used_attempts);
   env["REPRISE_MAX_ATTEMPTS"] = max_attempts ? std::to_string(*max_attempts) : "unlimited";
   env["REPRISE_IDEMPOTENCY_KEY"] = setting_.idempotency_key;
   env["REPRISE_LAST_ERROR"] = scope_->last_failure().message;
+  env["REPRISE_LAST_ERROR_FILE"] = write_last_error() ? last_error_file_ : "";
   std::vector<std::string> list;
   list.reserve(facts.program->inherited.size() + env.size());
   for (const std::string& variable : facts.program->inherited) {
@@ -202,6 +224,8 @@ void CommandRun::judge_end(ProcessEnd&& end) {
   const bool is_cut = setting_.whole_output && !end.out.is_whole() && end.exit_code == 0;
   if (is_cut) return fail("the output has more than 256 MiB");
   kept_stdout_ = end.kept_stdout;
+  was_out_of_time_ = end.timed_out || end.stalled;
+  if (end.err.size > 0 && end.exit_code == 0) stderr_tail_ = event::tail_of(end.err.text());
   finish(judge().process(std::move(end)));
 }
 
@@ -224,7 +248,7 @@ std::expected<HttpRequest, std::string> CommandRun::request() {
   if (call.body) {
     auto body = evaluated(*call.body, *scope_);
     if (!body) return std::unexpected{"body: " + body.error()};
-    request.body = body->is_string() ? std::string{body->get_string()} : flow::to_text(*body);
+    request.body = body->is_string() ? std::string{body->get_string()} : json::to_text(*body);
     if (!has_type && !body->is_string()) request.headers.emplace_back("Content-Type", "application/json");
   }
   const ScopeFacts& facts = scope_->facts();
@@ -233,6 +257,7 @@ std::expected<HttpRequest, std::string> CommandRun::request() {
   request.headers.emplace_back("X-Reprise-Step", setting_.step.id);
   request.headers.emplace_back("X-Reprise-Attempt", std::to_string(facts.attempt));
   request.timeout = time_left();
+  request.stall_timeout = setting_.step.stall_timeout;
   if (command_.timeout && (request.timeout == Duration{0} || *command_.timeout < request.timeout))
     request.timeout = *command_.timeout;
   return request;
@@ -242,21 +267,10 @@ void CommandRun::start_request() {
   auto made = request();
   if (!made) return fail(made.error());
   if (command_.http.is_async) {
-    try {
-      const Webhooks::Place place = services_.webhooks.expect([self = shared_from_this()](std::string body) {
-        self->services_.conductor.post([self, body = std::move(body)]() mutable noexcept {
-          guarded(*self, [&] {
-            self->report_ = self->without_secrets(std::move(body));
-            if (self->is_accepted_) self->finish(self->judge().webhook(*self->report_));
-          });
-        });
-      });
-      webhook_ = place.id;
-      made->headers.emplace_back("X-Reprise-Webhook-Url", place.url);
-      made->headers.emplace_back("X-Reprise-Webhook-Token", place.token);
-    } catch (const std::system_error& error) {
-      return fail(std::string{"cannot listen for the webhook: "} + error.what());
-    }
+    const auto place = services_.webhooks.place_of(setting_.callback);
+    if (!place) return fail("its end cannot be reported: " + place.error());
+    made->headers.emplace_back("X-Reprise-Webhook-Url", place->url);
+    made->headers.emplace_back("X-Reprise-Webhook-Token", place->token);
   }
   HttpRequest copy{.method = made->method, .url = made->url};
   request_ = services_.http().start(*std::move(made), [self = shared_from_this(), copy](HttpEnd&& end) {
@@ -272,10 +286,12 @@ void CommandRun::request_ended(const HttpRequest& request, HttpEnd end) {
   end.message = without_secrets(std::move(end.message));
   write_log(request, end);
   const flow::HttpCall& call = command_.http;
+  was_out_of_time_ = end.problem == HttpProblem::timed_out;
+  const bool is_over = setting_.step.needs_verdict && Judge::holds_verdict(end.body);
   Judged result = judge().http(call, std::move(end), wall_clock_now());
   request_ = 0;
   if (!result) return finish(std::move(result));
-  if (call.is_async) return wait_for_webhook();
+  if (call.is_async && !is_over) return leave_to_report();
   if (call.expect_schema.empty()) return finish(std::move(result));
   check_schema(*std::move(result));
 }
@@ -301,26 +317,11 @@ void CommandRun::schema_read(const std::string& path, FileContent content, const
   finish(body);
 }
 
-void CommandRun::wait_for_webhook() {
-  is_accepted_ = true;
-  if (report_) return finish(judge().webhook(*report_));
+void CommandRun::leave_to_report() {
   if (is_canceled_) return finish(std::unexpected{judge().canceled()});
-  wait_until_it_ends();
-}
-
-void CommandRun::wait_until_it_ends() {
-  if (!setting_.ends) return;
-  services_.conductor.post_at(*setting_.ends, [weak = weak_from_this()]() noexcept {
-    const auto self = weak.lock();
-    if (self != nullptr && !self->is_done_) guarded(*self, [&] { self->end_if_late(); });
-  });
-}
-
-void CommandRun::end_if_late() {
-  const Env::TimePoint now = services_.env.now();
-  setting_.ends = fair_due(*setting_.ends, setting_.timeout, now);
-  if (*setting_.ends > now) return wait_until_it_ends();
-  finish(std::unexpected{judge().timed_out("no webhook came")});
+  is_done_ = true;
+  const auto accepted = std::move(setting_.accepted);
+  accepted();
 }
 
 // The exchange in a few lines, for `reprise logs`.

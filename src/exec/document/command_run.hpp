@@ -25,13 +25,16 @@ struct CommandSetting {
   std::optional<Env::TimePoint> ends = {};  // the attempt's own limit
   Duration timeout{0};                      // the same as it was given, for messages
   bool whole_output = false;                // it is to be read as JSON or lines: head and tail would not do
+  // Of an asynchronous request: what its report is about, and who is told, in place of Done, that it was accepted.
+  CallbackPlace callback = {};
+  std::function<void()> accepted = {};
 };
 
 // Relative paths of a document are those of its folder.
 std::string path_in(const std::string& directory, const std::string& path);
 
 // The value of a template that need not be text.
-std::expected<flow::Json, std::string> evaluate(const flow::JsonTemplate& value, const StepScope& scope);
+std::expected<json::Json, std::string> evaluate(const flow::JsonTemplate& value, const StepScope& scope);
 
 class CommandRun : public std::enable_shared_from_this<CommandRun> {
  public:
@@ -44,6 +47,8 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   void cancel();  // Done still comes, with class `canceled`
   void broke(std::string_view why) { finish(std::unexpected{broken_off(why)}); }
   const std::optional<KeptFile>& kept_stdout() const noexcept { return kept_stdout_; }  // once Done has come
+  bool was_out_of_time() const noexcept { return was_out_of_time_; }  // once Done has come: we ended it, not itself
+  const std::string& stderr_tail() const noexcept { return stderr_tail_; }  // once it has succeeded
 
  private:
   void start_process();
@@ -51,16 +56,16 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   void judge_end(ProcessEnd&& end);
   void start_request();
   void request_ended(const HttpRequest& request, HttpEnd end);
-  void wait_for_webhook();
-  void wait_until_it_ends();
-  void end_if_late();
+  void leave_to_report();
   void check_schema(std::string body);
   void schema_read(const std::string& path, FileContent content, const std::string& body);
   void finish(Judged result);
+  void end_out_of_time(std::string_view what);
   void fail(std::string message) { finish(std::unexpected{judge().invalid(std::move(message))}); }
   Judge judge() const;
   Duration time_left() const;
-  std::expected<std::vector<std::string>, std::string> environment() const;
+  std::expected<std::vector<std::string>, std::string> environment();
+  bool write_last_error();  // for REPRISE_LAST_ERROR_FILE
   std::expected<HttpRequest, std::string> request();
   void write_log(const HttpRequest& request, const HttpEnd& end) const;
   std::string without_secrets(std::string text) const;
@@ -73,13 +78,13 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   Duration limit_{0};  // of this command: what is left of the attempt, or its own
   ProcessRunner::Ticket process_ = 0;
   HttpClient::Ticket request_ = 0;
-  std::string webhook_;                // its id, while one is expected
-  std::optional<std::string> report_;  // that came before the request was answered
   std::optional<KeptFile> kept_stdout_;
-  bool is_accepted_ = false;
+  std::string stderr_tail_;
+  std::string last_error_file_;
   bool is_reading_ = false;  // the schema
   bool is_canceled_ = false;
   bool is_done_ = false;
+  bool was_out_of_time_ = false;
 };
 
 }  // namespace reprise::exec

@@ -14,9 +14,10 @@
 #include <utility>
 
 #include "base/sha256.hpp"
+#include "event/evidence.hpp"
 #include "exec/document/attempt_run.hpp"
 #include "exec/document/preparation_run.hpp"
-#include "exec/list.hpp"
+#include "exec/function/list.hpp"
 #include "exec/secrets/mask.hpp"
 #include "exec/secrets/sealing.hpp"
 
@@ -58,6 +59,12 @@ Judged recordable(const Program& program, Judged result) {
   failure.type = masked(secrets, std::move(failure.type));
   failure.message = masked(secrets, std::move(failure.message));
   failure.details = masked(secrets, std::move(failure.details));
+  event::FailureEvidence evidence = event::evidence_in(failure);
+  for (std::string* const text : {&evidence.out, &evidence.err}) *text = masked(secrets, std::move(*text));
+  for (std::vector<std::string>* const list : {&evidence.mistakes, &evidence.failing}) {
+    for (std::string& text : *list) text = masked(secrets, std::move(text));
+  }
+  failure.evidence = event::encode(evidence);
   return result;
 }
 
@@ -137,7 +144,14 @@ class DocumentExecutor::State {
     });
   }
 
+  Webhooks& webhooks() noexcept { return services_.webhooks; }
+  void listen_again(std::string callback) {
+    services_.conductor.post(
+        [this, callback = std::move(callback)]() noexcept { services_.webhooks.open_again(callback); });
+  }
+
   void stop() {
+    services_.webhooks.stop_taking();
     services_.conductor.post([this]() noexcept {
       is_stopping_ = true;
       const auto running = attempts_;
@@ -244,15 +258,12 @@ class DocumentExecutor::State {
   }
   // What was recorded as started while everything ended, because the store took its time.
   void interrupt(const std::vector<Job>& jobs) {
-    for (const Job& job : jobs) {
-      Outcome outcome;
-      outcome.id = job.id;
-      outcome.interrupted = true;
-      services_.sink.ended(std::move(outcome));
-    }
+    for (const Job& job : jobs) services_.sink.ended({job.id, Returned{}});
   }
   void one_less() {
-    if (active_.fetch_sub(1) != 1) return;
+    const std::size_t before = active_.fetch_sub(1);
+    if (before == services_.settings.attempts_max) services_.sink.room_changed();
+    if (before != 1) return;
     const std::lock_guard lock{idle_mutex_};
     idle_.notify_all();
   }
@@ -303,7 +314,9 @@ void DocumentExecutor::State::with_program(const RunId& run, const JobContext& c
 std::expected<RunInput, std::string> DocumentExecutor::State::input_of(const JobContext& context) {
   try {
     const Payload& payload = *context.run_input;
-    return decode_run_input(payload.hashed ? *services_.payloads.read(payload.bytes) : payload.bytes);
+    auto input = decode_run_input(payload.hashed ? *services_.payloads.read(payload.bytes) : payload.bytes);
+    if (input) input->moved = services_.settings.moved;
+    return input;
   } catch (const EngineError& error) {
     return std::unexpected{std::string{error.what()}};
   }
@@ -402,7 +415,8 @@ void DocumentExecutor::State::begin(Job&& job) {
 void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Program>& program) {
   const auto step = program->steps.find(*job.step);
   if (step == program->steps.end()) return refuse(job.id, "the document has no step \"" + *job.step + "\"");
-  ScopeFacts facts{program, job.run_id, job.context, std::nullopt, job.id.item, job.attempt};
+  ScopeFacts facts{program,     job.run_id,  job.context,       std::nullopt,
+                   job.id.item, job.attempt, job.used_attempts, job.is_first};
   if (job.input_is_list) {
     auto item = item_of(job, *program);
     if (!item) return refuse(job.id, item.error());
@@ -421,20 +435,15 @@ void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Progr
 }
 
 void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result) {
-  Outcome outcome;
-  outcome.id = id;
   if (result.result) {
     const std::uint64_t size = result.result->size();
-    outcome.succeeded = true;
-    outcome.output = {.bytes = *std::move(result.result), .size = size};
-    if (result.kept_output) outcome.whole_output = to_text(*result.kept_output);
+    services_.sink.ended({id, Succeeded{.output = {.bytes = *std::move(result.result), .size = size},
+                                        .whole_output = result.kept_output ? to_text(*result.kept_output) : ""}});
   } else if (is_stopping_ && result.result.error().failure_class == FailureClass::canceled) {
-    outcome.interrupted = true;
+    services_.sink.ended({id, Interrupted{}});
   } else {
-    outcome.failure = std::make_unique<Failure>(std::move(result.result).error());
-    outcome.precondition = result.precondition;
+    services_.sink.ended(failed(id, std::move(result.result).error(), result.precondition, result.end));
   }
-  services_.sink.ended(std::move(outcome));
   leave(id);
 }
 
@@ -513,7 +522,9 @@ void DocumentExecutor::cancel(const AttemptId& id) { state_->cancel(id); }
 std::size_t DocumentExecutor::capacity(std::uint32_t) { return state_->capacity(); }
 void DocumentExecutor::prepare(Preparation&& preparation) { state_->prepare(std::move(preparation)); }
 void DocumentExecutor::shut_down() { state_->stop(); }
+void DocumentExecutor::listen_again(std::string_view callback) { state_->listen_again(std::string{callback}); }
 void DocumentExecutor::kill_all() { state_->kill_all(); }
+std::expected<void, std::string> DocumentExecutor::listen() { return state_->webhooks().open(); }
 void DocumentExecutor::hand_on(std::string input, std::shared_ptr<const Program> program) {
   state_->hand_on(std::move(input), std::move(program));
 }

@@ -23,7 +23,9 @@ class DocumentExecutor final : public Executor {
   std::size_t capacity(std::uint32_t handler) override;
   void prepare(Preparation&& preparation) override;
   void shut_down() override;
-  void kill_all();  // every command is killed at once
+  void listen_again(std::string_view callback) override;
+  void kill_all();                            // every command is killed at once
+  std::expected<void, std::string> listen();  // for webhooks, at once rather than when the first is expected
   // A run with that input is about to begin, and this is its program, whole: nothing is read a second time. One is kept until it begins.
   void hand_on(std::string input, std::shared_ptr<const Program> program);
 

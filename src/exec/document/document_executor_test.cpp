@@ -12,9 +12,13 @@
 #include <boost/json/object.hpp>
 
 #include "base/sha256.hpp"
+#include "support/outcomes.hpp"
 
 namespace reprise::exec {
 namespace {
+
+using testing_support::failure_of;
+using testing_support::has_succeeded;
 
 class Heard final : public Sink {
  public:
@@ -25,7 +29,7 @@ class Heard final : public Sink {
 };
 
 // A commit that was waiting for space may become durable after everything was told to end: its attempts have not begun.
-TEST(ExecDocumentExecutor, WhatComesAfterItsEndIsInterruptedAndHoldsNothingUp) {
+TEST(ExecDocumentExecutor, WhatComesAfterItsEndIsReturnedAndHoldsNothingUp) {
   Heard heard;
   {
     DocumentExecutor executor{{}, heard, [](std::string_view) { return std::string{}; }};
@@ -35,7 +39,7 @@ TEST(ExecDocumentExecutor, WhatComesAfterItsEndIsInterruptedAndHoldsNothingUp) {
     executor.start(jobs);
     executor.prepare({});
     ASSERT_EQ(heard.outcomes.size(), 2U);
-    EXPECT_TRUE(heard.outcomes[1].interrupted);
+    EXPECT_TRUE(std::holds_alternative<Returned>(heard.outcomes[1].end));
     EXPECT_EQ(heard.outcomes[1].id.item, 1U);
   }
   EXPECT_EQ(heard.outcomes.size(), 2U);
@@ -90,12 +94,12 @@ TEST(ExecDocumentExecutor, AProgramThatWasHandedOnIsNotReadAgain) {
   std::vector<Job> jobs;
   jobs.push_back(job_of(0, "a", context));
   executor.start(jobs);
-  EXPECT_TRUE(sink.outcomes[0].get_future().get().succeeded);
+  EXPECT_TRUE(has_succeeded(sink.outcomes[0].get_future().get()));
   EXPECT_EQ(reads, 0);
   jobs.push_back(job_of(1, "a", context));
   jobs.back().run_id.bytes.fill(1);
   executor.start(jobs);
-  EXPECT_FALSE(sink.outcomes[1].get_future().get().succeeded) << "it was for one run";
+  EXPECT_FALSE(has_succeeded(sink.outcomes[1].get_future().get())) << "it was for one run";
   EXPECT_EQ(reads, 1);
 }
 
@@ -119,14 +123,14 @@ TEST(ExecDocumentExecutor, AThreadThatCannotBeMadeFailsItsAttemptAlone) {
   jobs.push_back(job_of(0, "inner", context));
   executor.start(jobs);
   const Outcome failed = sink.outcomes[0].get_future().get();
-  ASSERT_NE(failed.failure, nullptr);
-  EXPECT_EQ(failed.failure->type, "ResourceError");
-  EXPECT_NE(failed.failure->message.find("Resource temporarily unavailable"), std::string::npos)
-      << failed.failure->message;
-  EXPECT_EQ(failed.failure->failure_class, FailureClass::transient);
+  ASSERT_TRUE(std::holds_alternative<Failed>(failed.end));
+  EXPECT_EQ(failure_of(failed).type, "ResourceError");
+  EXPECT_NE(failure_of(failed).message.find("Resource temporarily unavailable"), std::string::npos)
+      << failure_of(failed).message;
+  EXPECT_EQ(failure_of(failed).failure_class, FailureClass::transient);
   jobs.push_back(job_of(1, "plain", context));
   executor.start(jobs);
-  EXPECT_TRUE(sink.outcomes[1].get_future().get().succeeded) << "the executor lives";
+  EXPECT_TRUE(has_succeeded(sink.outcomes[1].get_future().get())) << "the executor lives";
 }
 
 TEST(ExecDocumentExecutor, MemoryThatIsNotThereFailsWhatNeededIt) {
@@ -147,8 +151,8 @@ TEST(ExecDocumentExecutor, MemoryThatIsNotThereFailsWhatNeededIt) {
   jobs.back().run_id.bytes.fill(1);
   executor.start(jobs);
   const Outcome failed = sink.outcomes[0].get_future().get();
-  ASSERT_NE(failed.failure, nullptr);
-  EXPECT_EQ(failed.failure->type, "ResourceError");
+  ASSERT_TRUE(std::holds_alternative<Failed>(failed.end));
+  EXPECT_EQ(failure_of(failed).type, "ResourceError");
 }
 
 }  // namespace

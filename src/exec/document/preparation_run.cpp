@@ -3,14 +3,16 @@
 #include <utility>
 
 #include <boost/json/array.hpp>
+#include <reprise/dialect.hpp>
 
+#include "core/item_policies.hpp"
 #include "exec/log_path.hpp"
 #include "text/place.hpp"
 #include "text/utf8.hpp"
 
 namespace reprise::exec {
 
-using flow::Json;
+using json::Json;
 
 PreparationRun::PreparationRun(Services& services, std::shared_ptr<StepScope> scope, const flow::Step& step,
                                const AttemptId& id, Done done)
@@ -63,9 +65,9 @@ void PreparationRun::run(const flow::Command& command, bool whole_output, std::f
 }
 
 void PreparationRun::check_precondition() {
-  if (!step_.require) return finish({});
+  if (!step_.require) return begin({}, {});
   run(*step_.require, false, [this](Judged result) {
-    if (result) return finish({});
+    if (result) return begin({}, {});
     result.error().message = "require: " + result.error().message;
     fail(std::move(result).error());
   });
@@ -108,7 +110,7 @@ void PreparationRun::find_items() {
 void PreparationRun::items_in_text(std::string_view text, std::string_view where) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool looks_like_json = first != std::string_view::npos && (text[first] == '[' || text[first] == '{');
-  const auto whole = looks_like_json || step_.for_each->path ? flow::parse_json(text)
+  const auto whole = looks_like_json || step_.for_each->path ? json::parse_json(text)
                                                              : std::expected<Json, std::string>{std::unexpect, ""};
   if (whole) return items_in_value(*whole, where);
   if (step_.for_each->path) return fail("for_each: " + std::string{where} + " is not JSON: " + whole.error());
@@ -124,9 +126,9 @@ void PreparationRun::items_in_text(std::string_view text, std::string_view where
                   " is not UTF-8 text");
     }
     if (!looks_like_json) {
-      items.push_back(flow::to_text(Json(line)));
-    } else if (auto value = flow::parse_json(line)) {
-      items.push_back(flow::to_text(*value));
+      items.push_back(json::to_text(Json(line)));
+    } else if (auto value = json::parse_json(line)) {
+      items.push_back(json::to_text(*value));
     } else {
       return fail("for_each: " + std::string{where} + " is neither JSON nor JSON lines: " + whole.error());
     }
@@ -139,12 +141,12 @@ void PreparationRun::items_in_value(const Json& value, std::string_view where) {
   if (step_.for_each->path) {
     const auto nodes = step_.for_each->path->select(value);
     if (!nodes) return fail("for_each: " + nodes.error());
-    for (const Json* const node : *nodes) items.push_back(flow::to_text(*node));
+    for (const Json* const node : *nodes) items.push_back(json::to_text(*node));
   } else if (value.is_array()) {
     items.reserve(value.get_array().size());
-    for (const Json& element : value.get_array()) items.push_back(flow::to_text(element));
+    for (const Json& element : value.get_array()) items.push_back(json::to_text(element));
   } else {
-    return fail("for_each: " + std::string{where} + " is not a list but " + text::shorten(flow::to_text(value), 80));
+    return fail("for_each: " + std::string{where} + " is not a list but " + text::shorten(json::to_text(value), 80));
   }
   begin_with(std::move(items));
 }
@@ -155,7 +157,52 @@ void PreparationRun::begin_with(std::vector<std::string> items) {
   Prepared prepared;
   prepared.items = static_cast<std::uint32_t>(items.size());
   prepared.list = Payload::of(encode_list(items));
+  begin(std::move(prepared), items);
+}
+
+// `items` of a step that has but one is empty.
+void PreparationRun::begin(Prepared&& prepared, const std::vector<std::string>& items) {
+  if (step_.item_policy) {
+    auto policies = item_policies(items);
+    if (!policies) return fail(policies.error());
+    prepared.policies = *std::move(policies);
+  }
   finish(std::move(prepared));
+}
+
+namespace {
+
+std::expected<std::optional<Policy>, std::string> policy_in(const Json& value, const flow::Step& step) {
+  if (value.is_null()) return std::nullopt;
+  const bool is_name = value.is_string() && step.item_policy->dialect == Dialect::native;
+  auto read = read_policy(is_name ? json::to_plain(value) : json::to_text(value), step.item_policy->dialect, "policy");
+  if (!read) return std::unexpected{read.error().front().message};
+  if (step.timeout && (!read->policy.attempt_timeout || *step.timeout < *read->policy.attempt_timeout))
+    read->policy.attempt_timeout = step.timeout;
+  return std::move(read->policy);
+}
+
+}  // namespace
+
+std::expected<std::string, std::string> PreparationRun::item_policies(const std::vector<std::string>& items) const {
+  const std::string& key = step_.item_policy->key;
+  const std::size_t count = step_.for_each ? items.size() : 1;
+  if (count > core::item_policies_max)
+    return std::unexpected{key + ": more than " + std::to_string(core::item_policies_max) +
+                           " items, each with a policy"};
+  std::vector<std::optional<Policy>> policies;
+  for (std::size_t index = 0; index < count; ++index) {
+    ScopeFacts facts = scope_->facts();
+    facts.index = static_cast<std::uint32_t>(index);
+    if (step_.for_each) facts.item = items[index];
+    const StepScope scope{std::move(facts), services_.payloads};
+    const auto value = evaluate(step_.item_policy->value, scope);
+    auto policy = value ? policy_in(*value, step_) : std::unexpected{value.error()};
+    if (!policy)
+      return std::unexpected{key + (step_.for_each ? " of item " + std::to_string(index) : "") + ": " + policy.error()};
+    policies.push_back(*std::move(policy));
+  }
+  return core::encode_item_policies(policies);
 }
 
 }  // namespace reprise::exec

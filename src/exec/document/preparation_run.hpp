@@ -26,14 +26,16 @@ class PreparationRun : public std::enable_shared_from_this<PreparationRun> {
  private:
   void find_items();
   void items_in_text(std::string_view text, std::string_view where);
-  void items_in_value(const flow::Json& value, std::string_view where);
+  void items_in_value(const json::Json& value, std::string_view where);
   void begin_with(std::vector<std::string> items);
+  void begin(Prepared&& prepared, const std::vector<std::string>& items);
+  std::expected<std::string, std::string> item_policies(const std::vector<std::string>& items) const;
   void check_precondition();
   void run(const flow::Command& command, bool whole_output, std::function<void(Judged)> then);  // we live until `then`
   void fail(Failure failure);
   void fail(std::string message);
   void finish(Prepared&& prepared);
-  Judge judge() const { return {scope_->facts().program->flow, step_, {}}; }
+  Judge judge() const { return {scope_->facts().program->flow, step_, {}, scope_->facts().context->by_first_rules}; }
 
   Services& services_;
   std::shared_ptr<StepScope> scope_;

@@ -12,12 +12,12 @@
 
 #include "exec/secrets/mask.hpp"
 #include "exec/secrets/sealing.hpp"
-#include "flow/reader.hpp"
+#include "flow/reader/reader.hpp"
 
 namespace reprise::exec {
 namespace {
 
-using flow::Json;
+using json::Json;
 
 std::string text_at(const boost::json::object& object, std::string_view key) {
   const Json* const value = object.if_contains(key);
@@ -25,7 +25,7 @@ std::string text_at(const boost::json::object& object, std::string_view key) {
 }
 
 std::expected<flow::Flow, std::string> exec_flow(const RunInput& input) {
-  auto policy = read_policy(input.retry, Dialect::native, "retry");
+  auto policy = read_policy(input.retry, input.retry_dialect, "retry");
   if (!policy) return std::unexpected{render(policy.error())};
   flow::Command command;
   command.kind = flow::Command::Kind::argv;
@@ -36,6 +36,8 @@ std::expected<flow::Flow, std::string> exec_flow(const RunInput& input) {
   step.commands.push_back(std::move(command));
   step.policy = policy->policy;
   step.level = PolicyLevel::work_item;
+  step.dialect = input.retry_dialect;
+  step.timeout = input.timeout;
   step.policy_source = "the command line";
   flow::Flow flow;
   flow.name = "exec";
@@ -104,16 +106,25 @@ std::expected<void, std::string> unseal(Program& program) {
   if (input.sealed.empty()) return {};
   const auto text = unsealed(program.secret_table.get(), input.sealed);
   if (!text) return std::unexpected{"its input cannot be read: " + text.error()};
-  const auto fields = flow::parse_json(*text);
+  const auto fields = json::parse_json(*text);
   if (!fields || !fields->is_object()) return std::unexpected{"its input cannot be read: a secret broke its form"};
   for (const auto& [name, value] : fields->get_object()) {
     if (name == "params") input.params = value;
-    if (name == "file") input.file = flow::to_plain(value);
-    if (name == "directory") input.directory = flow::to_plain(value);
-    if (name == "document") input.text = flow::to_plain(value);
+    if (name == "file") input.file = json::to_plain(value);
+    if (name == "directory") input.directory = json::to_plain(value);
+    if (name == "document") input.text = json::to_plain(value);
   }
   input.sealed.clear();
   return {};
+}
+
+void relocate(RunInput& input) {
+  if (!input.moved) return;
+  const auto& [from, to] = *input.moved;
+  const bool is_below =
+      input.directory.starts_with(from) &&
+      (input.directory.size() == from.size() || from.ends_with('/') || input.directory[from.size()] == '/');
+  if (is_below) input.directory = to + input.directory.substr(from.size());
 }
 
 boost::json::array encoded(const std::vector<flow::Secret>& secrets) {
@@ -165,17 +176,20 @@ std::string encode(const RunInput& input) {
   if (!input.secrets.empty()) object["secrets"] = encoded(input.secrets);
   if (!input.sealed.empty()) object["sealed"] = input.sealed;
   if (!input.is_exec()) {
+    if (input.rules > 0) object["rules"] = input.rules;
     object["document"] = input.text;
     object["params"] = input.params;
-    return flow::to_text(object);
+    return json::to_text(object);
   }
   boost::json::array argv;
   for (const std::string& argument : input.argv) argv.emplace_back(argument);
   object["argv"] = std::move(argv);
   object["retry"] = input.retry;
+  if (input.retry_dialect != Dialect::native) object["dialect"] = name_of(input.retry_dialect);
+  if (input.timeout) object["timeout_ns"] = input.timeout->count();
   if (!input.stdin_file.empty()) object["stdin"] = input.stdin_file;
   if (input.kept_stdin) object["stdin_content"] = to_text(*input.kept_stdin);
-  return flow::to_text(object);
+  return json::to_text(object);
 }
 
 std::string kept_stdin_path(const std::string& store_folder, const RunInput& input) {
@@ -185,14 +199,17 @@ std::string kept_stdin_path(const std::string& store_folder, const RunInput& inp
 }
 
 std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
-  const auto value = flow::parse_json(json);
-  if (!value || !flow::is_map(*value)) return std::unexpected{"its input is not that of a flow"};
+  const auto value = json::parse_json(json);
+  if (!value || !json::is_map(*value)) return std::unexpected{"its input is not that of a flow"};
   const boost::json::object& object = value->get_object();
   RunInput input;
   input.file = text_at(object, "file");
   input.text = text_at(object, "document");
   input.directory = text_at(object, "directory");
   input.retry = text_at(object, "retry");
+  input.retry_dialect = dialect_named(text_at(object, "dialect")).value_or(Dialect::native);
+  if (const Json* timeout = object.if_contains("timeout_ns"); timeout != nullptr && timeout->is_int64())
+    input.timeout = Duration{timeout->get_int64()};
   input.stdin_file = text_at(object, "stdin");
   input.kept_stdin = kept_file_from(text_at(object, "stdin_content"));
   input.sealed = text_at(object, "sealed");
@@ -200,8 +217,10 @@ std::expected<RunInput, std::string> decode_run_input(std::string_view json) {
   if (const Json* params = object.if_contains("params")) input.params = *params;
   if (const Json* depth = object.if_contains("depth"); depth != nullptr && depth->is_int64())
     input.depth = static_cast<std::uint32_t>(depth->get_int64());
+  const Json* const rules = object.if_contains("rules");
+  input.rules = rules != nullptr && rules->is_int64() ? static_cast<std::uint32_t>(rules->get_int64()) : 0;
   if (const Json* argv = object.if_contains("argv"); argv != nullptr && argv->is_array()) {
-    for (const Json& argument : argv->get_array()) input.argv.push_back(flow::to_plain(argument));
+    for (const Json& argument : argv->get_array()) input.argv.push_back(json::to_plain(argument));
   }
   if (input.text.empty() && input.argv.empty()) return std::unexpected{"its input is not that of a flow"};
   return input;
@@ -223,6 +242,7 @@ std::expected<flow::Flow, std::string> flow_of(const Program& program) {
 std::expected<void, std::string> fill(Program& program, std::optional<flow::Flow> known, const ReadFile& read_secret) {
   if (auto read = read_secrets(program, read_secret); !read) return read;
   if (auto opened = unseal(program); !opened) return opened;
+  relocate(program.input);
   auto flow = known ? std::expected<flow::Flow, std::string>{*std::move(known)} : flow_of(program);
   if (!flow) return std::unexpected{std::move(flow).error()};
   program.flow = *std::move(flow);
@@ -245,9 +265,13 @@ std::expected<std::shared_ptr<const Program>, std::string> loaded(RunInput input
     return std::unexpected{masked(program->secret_table, std::move(filled).error())};
   program->env = our_environment();
   for (const auto& [name, value] : program->env.get_object())
-    program->inherited.push_back(std::string{name} + "=" + flow::to_plain(value));
-  for (const flow::Step& step : program->flow.steps) program->steps[step.id] = &step;
-  for (const flow::Step& step : program->flow.finally) program->steps[step.id] = &step;
+    program->inherited.push_back(std::string{name} + "=" + json::to_plain(value));
+  for (auto* const steps : {&program->flow.steps, &program->flow.finally}) {
+    for (flow::Step& step : *steps) {
+      step.exit_is_verdict = program->input.rules == 0;
+      program->steps[step.id] = &step;
+    }
+  }
   return program;
 }
 
@@ -268,7 +292,7 @@ RunInput recorded_input(const Program& program) {
   if (table == nullptr) return input;
   boost::json::object fields;
   const auto has_secret = [&](std::string_view name, const Json& value) {
-    const std::string text = flow::to_text(value);
+    const std::string text = json::to_text(value);
     const bool has = sealed(*table, text) != text;
     if (has) fields[name] = value;
     return has;
@@ -276,9 +300,9 @@ RunInput recorded_input(const Program& program) {
   if (has_secret("file", Json(input.file))) input.file = masked(table, std::move(input.file));
   if (has_secret("directory", Json(input.directory))) input.directory = masked(table, std::move(input.directory));
   if (has_secret("document", Json(input.text))) input.text = masked(table, std::move(input.text));
-  if (has_secret("params", input.params)) input.params = Json(masked(table, flow::to_text(input.params)));
+  if (has_secret("params", input.params)) input.params = Json(masked(table, json::to_text(input.params)));
   if (fields.empty()) return input;
-  input.sealed = sealed(*table, flow::to_text(fields));
+  input.sealed = sealed(*table, json::to_text(fields));
   input.secrets = program.secret_sources;
   return input;
 }

@@ -20,28 +20,37 @@
 #include <reprise/diagnostic.hpp>
 
 #include "exec/document/read_file.hpp"
+#include "exec/document/relocation.hpp"
 #include "exec/kept_file.hpp"
 #include "exec/secrets/secret_table.hpp"
 #include "flow/flow.hpp"
 
 namespace reprise::exec {
 
+inline constexpr std::uint32_t current_rules = 1;
+
 // What a run of a document is submitted with, as JSON.
 struct RunInput {
   std::string file;       // what the document is called in messages
   std::string text;       // the document itself; empty = `exec`
   std::string directory;  // where its commands run, and what its paths are relative to; absolute
-  flow::Json params;
+  json::Json params;
   std::uint32_t depth = 0;  // of sub-flows
+  // Which rules it was begun with; older records do not say (0). 1: a command needs a verdict where its dialect wants one.
+  std::uint32_t rules = current_rules;
   // Secrets that are known without reading the document: those of the flows around it, and those that `sealed` refers to. Files are absolute.
   std::vector<flow::Secret> secrets = {};
   std::vector<std::string> secret_values = {};  // of the first of them, for those who know them already; never stored
   std::string sealed =
       {};  // fields with secrets in them, as sealed JSON text; the same fields above are for people then
 
+  std::optional<Relocation> moved = {};  // never stored; load_program() puts the directory right
+
   // exec
   std::vector<std::string> argv = {};
-  std::string retry = {};                   // the native policy, as JSON
+  std::string retry = {};                   // the policy as text ...
+  Dialect retry_dialect = Dialect::native;  // ... of this dialect
+  std::optional<Duration> timeout = {};     // of each attempt, when the policy does not say it
   std::string stdin_file = {};              // replayed to each attempt; empty = nothing
   std::optional<KeptFile> kept_stdin = {};  // what that file must be; older records do not say
 
@@ -59,9 +68,9 @@ struct Program {
   RunInput input;
   flow::Flow flow;
   std::map<std::string, const flow::Step*, std::less<>> steps;  // also those that run finally
-  flow::Json params;
-  flow::Json secrets;                               // name → value
-  flow::Json env;                                   // name → value: ours
+  json::Json params;
+  json::Json secrets;                               // name → value
+  json::Json env;                                   // name → value: ours
   std::vector<std::string> inherited;               // the same as NAME=value, for commands
   std::vector<flow::Secret> secret_sources;         // all: input.secrets, then those of the document
   std::vector<std::string> secret_values;           // in the same order

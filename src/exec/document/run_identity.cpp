@@ -5,7 +5,7 @@
 namespace reprise::exec {
 namespace {
 
-using flow::Json;
+using json::Json;
 
 // With defaults filled in: saying what is the default anyway makes no other run.
 boost::json::object params_of(const RunInput& input) {
@@ -52,7 +52,9 @@ std::vector<std::string> differences(const RunInput& recorded, const RunInput& a
   if (recorded.text != asked.text) found.emplace_back("the document");
   if (recorded.text == asked.text && !asked.is_exec()) compare_params(recorded, asked, found);
   if (recorded.argv != asked.argv) found.emplace_back("the command");
-  if (recorded.retry != asked.retry) found.emplace_back("the retry policy");
+  if (recorded.retry != asked.retry || recorded.retry_dialect != asked.retry_dialect ||
+      recorded.timeout != asked.timeout)
+    found.emplace_back("the retry policy");
   if (recorded.directory != asked.directory) found.push_back("the folder (" + recorded.directory + " then)");
   compare_stdin(recorded, asked, found);
   return found;

@@ -2,16 +2,16 @@
 
 #include <utility>
 
-#include "flow/json.hpp"
+#include "json/json.hpp"
 
 namespace reprise::exec {
 
-std::expected<flow::JsonSchema, std::string> Schemas::compiled(const std::string& path, std::string content) {
+std::expected<json::JsonSchema, std::string> Schemas::compiled(const std::string& path, std::string content) {
   if (const auto known = known_.find(path); known != known_.end() && known->second.content == content)
     return known->second.schema;
-  auto parsed = flow::parse_json(content);
+  auto parsed = json::parse_json(content);
   if (!parsed) return std::unexpected{"the schema " + path + " is not JSON: " + parsed.error()};
-  auto compiled = flow::JsonSchema::compile(*std::move(parsed));
+  auto compiled = json::JsonSchema::compile(*std::move(parsed));
   if (!compiled) return std::unexpected{"the schema " + path + ": " + compiled.error()};
   if (known_.size() >= known_max) known_.clear();
   return known_.insert_or_assign(path, Known{std::move(content), *std::move(compiled)}).first->second.schema;

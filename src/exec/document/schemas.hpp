@@ -8,19 +8,19 @@
 #include <map>
 #include <string>
 
-#include "flow/json_schema.hpp"
+#include "json/json_schema.hpp"
 
 namespace reprise::exec {
 
 class Schemas {
  public:
   // The error names the file and says what is wrong with the schema.
-  std::expected<flow::JsonSchema, std::string> compiled(const std::string& path, std::string content);
+  std::expected<json::JsonSchema, std::string> compiled(const std::string& path, std::string content);
 
  private:
   struct Known {
     std::string content;
-    flow::JsonSchema schema;
+    json::JsonSchema schema;
   };
   static constexpr std::size_t known_max = 64;
 

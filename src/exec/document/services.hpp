@@ -43,6 +43,8 @@ struct DocumentSettings {
   SubFlows* sub_flows = nullptr;             // nullptr = flows inside of flows are refused
   bool stderr_through = false;               // `exec`: what a command writes there is shown as it comes
   FileReaderSettings files = {};             // how files that documents name are read
+  std::optional<Relocation> moved = {};      // the folder of the runs it resumes is somewhere else now
+  CallbackSettings callbacks = {};           // where asynchronous work is reported
 };
 
 struct Services {
@@ -58,7 +60,7 @@ struct Services {
   Schemas schemas;
   ProcessRunner processes{{}};
   std::optional<HttpClient> http_client;  // see http()
-  Webhooks webhooks;
+  Webhooks webhooks{settings.callbacks, settings.store_folder, sink};
 
   // Made when it is first needed: it brings a thread, and a library for TLS that takes its time.
   HttpClient& http() { return http_client ? *http_client : http_client.emplace(); }

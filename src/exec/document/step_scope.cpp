@@ -5,9 +5,11 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "base/hex.hpp"
+
 namespace reprise::exec {
 
-using flow::Json;
+using json::Json;
 
 namespace {
 
@@ -23,7 +25,7 @@ Json lines_of(std::string_view text) {
 
 // Whoever answers in JSON without being asked to is understood; anything else is text.
 Json json_or_text(std::string_view text) {
-  auto value = flow::parse_json(text);
+  auto value = json::parse_json(text);
   return value ? *std::move(value) : Json(text);
 }
 
@@ -41,13 +43,32 @@ Json error_value(const Failure& failure) {
   return error;
 }
 
+constexpr std::string_view evidence_fields[] = {"output", "stdout", "stderr", "mistakes", "failing"};
+
+bool is_evidence_field(std::string_view name) {
+  return std::ranges::find(evidence_fields, name) != std::end(evidence_fields);
+}
+
+Json list_of(const std::vector<std::string>& texts) {
+  boost::json::array list;
+  for (const std::string& text : texts) list.emplace_back(text);
+  return list;
+}
+
+Json evidence_field(const event::FailureEvidence& evidence, std::string_view name) {
+  if (name == "mistakes") return list_of(evidence.mistakes);
+  if (name == "failing") return list_of(evidence.failing);
+  if (name == "stdout") return Json(evidence.out);
+  return Json(name == "stderr" ? evidence.err : evidence.output());
+}
+
 }  // namespace
 
 Json output_value(const flow::Step* step, std::string_view text) {
   if (step == nullptr) return Json(text);
   switch (step->output) {
     case flow::OutputForm::json: {
-      auto value = flow::parse_json(text);
+      auto value = json::parse_json(text);
       return value ? *std::move(value) : Json(text);  // a signal may bring anything; everything else was checked
     }
     case flow::OutputForm::lines:
@@ -66,20 +87,19 @@ std::expected<const Json*, std::string> StepScope::find(std::span<const std::str
   if (root == "secrets") return &facts_.program->secrets;
   if (root == "env") return &facts_.program->env;
   if (root == "steps") return find_step(path, used);
+  if (root == "last_error") return find_last_error(path, used);
   if (root == "prompt" && prompt_) return &*prompt_;
   if (const auto known = found_.find(root); known != found_.end()) return known->second;
 
   Json value;
   if (root == "item" && facts_.item) {
-    auto item = flow::parse_json(*facts_.item);
+    auto item = json::parse_json(*facts_.item);
     if (!item) return std::unexpected{"the item cannot be read: " + item.error()};
     value = *std::move(item);
   } else if (root == "index" && facts_.item) {
     value = std::int64_t{facts_.index};
   } else if (root == "attempt") {
     value = std::int64_t{facts_.attempt};
-  } else if (root == "last_error") {
-    value = error_value(last_failure());
   } else if (root == "run") {
     boost::json::object run;
     run["id"] = to_string(facts_.run);
@@ -95,7 +115,38 @@ std::expected<const Json*, std::string> StepScope::find(std::span<const std::str
 
 void StepScope::set_failure_to_repair(Failure failure) {
   to_repair_ = std::move(failure);
-  found_.erase("last_error");
+  last_evidence_.reset();
+  std::erase_if(found_, [](const auto& entry) { return entry.first.starts_with("last_error"); });
+}
+
+const event::FailureEvidence& StepScope::last_evidence() const {
+  if (last_evidence_) return *last_evidence_;
+  const Failure& failure = last_failure();
+  if (!event::is_kept_apart(failure)) return last_evidence_.emplace(event::evidence_in(failure));
+  last_evidence_.emplace();
+  const auto hash = base::bytes_of_hexadecimal(failure.evidence);
+  if (!hash) return *last_evidence_;
+  try {
+    last_evidence_ = event::decode_evidence(*payloads_.read(*hash)).value_or(event::FailureEvidence{});
+  } catch (const EngineError&) {
+    // The message is there all the same, and an attempt does not fail because less is known about the one before.
+  }
+  return *last_evidence_;
+}
+
+// What was left behind may have to be read from the store, so it is, when somebody asks for it.
+StepScope::Found StepScope::find_last_error(std::span<const std::string> path, std::size_t& used) const {
+  const bool is_field = path.size() > 1 && is_evidence_field(path[1]);
+  used = is_field ? 2 : 1;
+  const bool is_whole = path.size() == 1;
+  const std::string name = is_whole ? "last_error" : "last_error." + (is_field ? path[1] : "");
+  if (const auto known = found_.find(name); known != found_.end()) return known->second;
+  if (is_field) return found_[name] = keep(evidence_field(last_evidence(), path[1]));
+  boost::json::object error = error_value(last_failure()).get_object();
+  if (is_whole) {
+    for (const std::string_view field : evidence_fields) error[field] = evidence_field(last_evidence(), field);
+  }
+  return found_[name] = keep(std::move(error));
 }
 
 StepScope::Found StepScope::find_step(std::span<const std::string> path, std::size_t& used) const {

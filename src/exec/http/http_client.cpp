@@ -120,12 +120,21 @@ class HttpClient::State {
     if (code != CURLE_OK) return end(begun, begun.conclude(code));
     const TimePoint now = system_env().now();
     const Duration timeout = begun.timeout();
-    if (timeout > Duration{0} && timeout < TimePoint::max() - now) arm(begun, now + timeout);
+    if (timeout > Duration{0} && timeout < TimePoint::max() - now) begun.ends = now + timeout;
+    begun.last_byte = now;
+    arm(begun);
   }
 
-  void arm(HttpTransfer& transfer, TimePoint due) {
-    transfer.due = due;
-    timers_.emplace(due, transfer.ticket());
+  static TimePoint end_of_silence(const HttpTransfer& transfer) {
+    const Duration longest = transfer.stall_timeout();
+    const bool is_watched = longest > Duration{0} && longest < TimePoint::max() - transfer.last_byte;
+    return is_watched ? transfer.last_byte + longest : TimePoint::max();
+  }
+
+  // For what comes first: the end of its time, or of the silence it may keep.
+  void arm(HttpTransfer& transfer) {
+    transfer.due = std::min(transfer.ends, end_of_silence(transfer));
+    if (transfer.due < TimePoint::max()) timers_.emplace(transfer.due, transfer.ticket());
   }
 
   int poll_ms() const {
@@ -138,12 +147,18 @@ class HttpClient::State {
   void end_overdue(TimePoint looked) {
     while (!timers_.empty() && timers_.begin()->first <= looked) {
       HttpTransfer& transfer = *transfers_.at(timers_.begin()->second);
-      const TimePoint due = fair_due(transfer.due, transfer.timeout(), looked);
-      if (due <= looked) {
+      if (transfer.ends <= looked) transfer.ends = fair_due(transfer.ends, transfer.timeout(), looked);
+      const TimePoint silent_until = end_of_silence(transfer);
+      const TimePoint stalls =
+          silent_until <= looked ? fair_due(silent_until, transfer.stall_timeout(), looked) : silent_until;
+      if (transfer.ends <= looked) {
         end(transfer, transfer.conclude(CURLE_OPERATION_TIMEDOUT));
+      } else if (stalls <= looked) {
+        end(transfer, transfer.conclude_stalled());
       } else {
+        if (stalls != silent_until) transfer.last_byte = stalls - transfer.stall_timeout();
         timers_.erase(timers_.begin());
-        arm(transfer, due);
+        arm(transfer);
       }
     }
   }

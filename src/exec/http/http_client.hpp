@@ -31,6 +31,7 @@ struct HttpRequest {
       {};  // no line breaks in them, or the request is refused (bad_request)
   std::string body = {};
   Duration timeout{0};  // of the whole request; 0 = none
+  Duration stall_timeout{0};  // the longest silence: no byte came for so long; 0 = any
   Duration connect_timeout = std::chrono::seconds{30};
   std::size_t body_max = std::size_t{16} << 20U;
 };
@@ -43,6 +44,7 @@ enum class HttpProblem : std::uint8_t {
   reset,    // closed or reset before the answer was complete
   tls,
   timed_out,
+  stalled,  // nothing came for stall_timeout
   garbage,  // not HTTP
   too_large,
   canceled,

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "text/ascii.hpp"
+#include "text/duration.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -124,12 +125,16 @@ bool HttpTransfer::has_header(std::string_view name_in_lower_case) const {
 }
 
 std::size_t HttpTransfer::on_header(char* bytes, std::size_t size, std::size_t count, void* self) {
-  return static_cast<HttpTransfer*>(self)->take_header({bytes, size * count}) ? size * count : 0;
+  HttpTransfer& transfer = *static_cast<HttpTransfer*>(self);
+  transfer.last_byte = system_env().now();
+  return transfer.take_header({bytes, size * count}) ? size * count : 0;
 }
 
 std::size_t HttpTransfer::on_body(char* bytes, std::size_t size, std::size_t count, void* self) {
+  HttpTransfer& transfer = *static_cast<HttpTransfer*>(self);
+  transfer.last_byte = system_env().now();
   // A different number tells libcurl to stop; 0 could be the number itself.
-  return static_cast<HttpTransfer*>(self)->take_body({bytes, size * count}) ? size * count : size * count + 1;
+  return transfer.take_body({bytes, size * count}) ? size * count : size * count + 1;
 }
 
 // Called whenever the request is about to be sent. libcurl does that by itself a second time when a connection that was kept open
@@ -216,6 +221,13 @@ HttpEnd HttpTransfer::conclude_canceled() const {
   return {.problem = HttpProblem::canceled,
           .message = "the request to " + target_.place + " was canceled",
           .took = std::chrono::microseconds{number(CURLINFO_TOTAL_TIME_T)}};
+}
+
+HttpEnd HttpTransfer::conclude_stalled() const {
+  return {
+      .problem = HttpProblem::stalled,
+      .message = "stalled: nothing came from " + target_.place + " for " + text::rough_duration(request_.stall_timeout),
+      .took = std::chrono::microseconds{number(CURLINFO_TOTAL_TIME_T)}};
 }
 
 }  // namespace reprise::exec

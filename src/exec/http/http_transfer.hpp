@@ -27,11 +27,16 @@ class HttpTransfer {
   CURLcode prepared() const noexcept { return prepared_; }  // anything but CURLE_OK: it cannot be sent
 
   Duration timeout() const noexcept { return request_.timeout; }
+  Duration stall_timeout() const noexcept { return request_.stall_timeout; }
 
   HttpEnd conclude(CURLcode code);  // once
   HttpEnd conclude_canceled() const;
+  HttpEnd conclude_stalled() const;
 
-  Env::TimePoint due = Env::TimePoint::max();  // the timer that the client has set for it
+  // The client's, which has the clock.
+  Env::TimePoint ends = Env::TimePoint::max();  // when its time is over
+  Env::TimePoint last_byte = {};                // when something came last, or it began
+  Env::TimePoint due = Env::TimePoint::max();   // the timer that is set for it
 
  private:
   struct HandleDeleter {

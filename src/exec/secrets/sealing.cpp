@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "exec/secrets/mask.hpp"
-#include "flow/json.hpp"
+#include "json/json.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -26,7 +26,7 @@ struct Reference {
 
 std::string escaped(std::string text, std::uint32_t level) {
   for (; level > 0; --level) {
-    text = flow::to_text(flow::Json(text));
+    text = json::to_text(json::Json(text));
     text = text.substr(1, text.size() - 2);
   }
   return text;

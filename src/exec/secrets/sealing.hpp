@@ -17,7 +17,7 @@
 
 namespace reprise::exec {
 
-// `json` has no control characters but blanks, as flow::to_text() writes it.
+// `json` has no control characters but blanks, as json::to_text() writes it.
 std::string sealed(const SecretTable& secrets, std::string_view json);
 
 // `secrets` is made of the same secrets in the same order, whatever their values are by now; nullptr = none has one. The error is for people.

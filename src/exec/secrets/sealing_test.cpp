@@ -6,7 +6,7 @@
 
 #include <boost/json/array.hpp>
 
-#include "flow/json.hpp"
+#include "json/json.hpp"
 
 namespace reprise::exec {
 namespace {
@@ -18,7 +18,7 @@ std::string there_and_back(const Secrets& secrets, const std::string& text) {
   return unsealed(&table, sealed(table, text)).value_or("cannot be opened");
 }
 
-std::string as_json(std::string_view text) { return flow::to_text(flow::Json(text)); }
+std::string as_json(std::string_view text) { return json::to_text(json::Json(text)); }
 
 TEST(ExecSealing, RefersToASecretAndPutsItBack) {
   const SecretTable table{{"", "hunter2", "it's \"\\\xC3\xBC"}};
@@ -111,7 +111,7 @@ TEST(ExecSealing, AnyTextComesBack) {
     const auto strings = *rc::gen::resize(6, rc::gen::container<Secrets>(letters(12)));
     boost::json::array list;
     for (const std::string& text : strings) list.emplace_back(text);
-    const std::string text = flow::to_text(list);
+    const std::string text = json::to_text(list);
     const SecretTable table{secrets};
     const std::string stored = sealed(table, text);
     // A form that only resembles a secret is gone for good, and visibly.

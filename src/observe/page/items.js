@@ -51,7 +51,7 @@ class Items {
   addChips(step, count, chips, grid) {
     const counts = new Map();
     for (const work of step.works.values())
-      counts.set(this.model.stateOf(work), (counts.get(this.model.stateOf(work)) || 0) + 1);
+      counts.set(work.state, (counts.get(work.state) || 0) + 1);
     const untouched = count - step.works.size + (counts.get('untouched') || 0);
     if (untouched > 0) counts.set('untouched', untouched);
     for (const state of Object.keys(looks)) {
@@ -77,7 +77,7 @@ class Items {
       const work = step.works.get(item);
       const cell = document.createElement('i');
       cell.className = 'cell';
-      cell.dataset.state = work ? this.model.stateOf(work) : 'untouched';
+      cell.dataset.state = work ? work.state : 'untouched';
       cell.dataset.item = item;
       cell.setAttribute('role', 'option');
       cells.append(cell);

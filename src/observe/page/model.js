@@ -1,204 +1,74 @@
-// The data of the page, taken apart: events with absolute times, and for each piece of work what became of it.
+// The data of the page, taken apart. What became of each piece of work is worked out before it gets here (observe/projection.hpp).
 //
-// A row is [type, microseconds since the row before, step + 1 or 0, item, attempt, …]; after that come
+// Times are microseconds: of works and standstills since the run was created, of events since the event before. Texts are numbers in the table
+// of texts. A piece of work is [step, item, state, attempts started, failures, waits, segments]; a segment is
+//   [kind, outcome, from, to or null, attempt, way, …] with kind attempt, refusal (it failed before it began) or hold (a step that only waits)
+//     and then, if it failed: what failed, class and rule, decision, Retry-After?; if it succeeded: result
+//   ['wait', 'waiting', from, to or null, next attempt, way, delay, reason of the delay, was it interrupted]
+// An event is [type, time, step + 1 or 0, item, attempt, …]; after that come
 //   completed: all attempts, microseconds since the first began, result        retrying: next attempt, delay, reason of the delay
-//   failed: bits, what failed, class, class and rule, decision, Retry-After?   fallback, reopened: words, which one
-//   started: nothing                                                           others: words
-// where texts are numbers in the table of texts.
+//   failed: bits, what failed, class, class and rule, decision, Retry-After?   started: nothing        others: words
 
-const willRetry = 1;
-const wasLost = 2;
-const wasPrecondition = 4;
-const wasCanceled = 8;
+const wasPrecondition = 4; // a bit of `failed`
 
 class Model {
   constructor(data) {
     this.head = data.head;
-    this.steps = data.steps.map((step, number) => ({...step, number, works: new Map(), notes: []}));
+    this.steps = data.steps.map((step, number) => ({...step, number, works: new Map()}));
     this.texts = data.texts;
     this.types = data.types;
-    this.pauses = [];
-    this.isCanceling = false;
-    this.events = [];
     let at = this.head.created;
-    for (const row of data.events) {
+    this.events = data.events.map((row, index) => {
       at += row[1];
-      const event = {
-        index: this.events.length,
-        type: data.types[row[0]] || 'unknown',
-        at,
-        step: row[2] - 1,
-        item: row[3],
-        attempt: row[4],
-        row,
-      };
-      this.add(event);
-      this.events.push(event);
-    }
-    const last = this.events.length > 0 ? this.events[this.events.length - 1].at : this.head.created;
+      return {index, type: data.types[row[0]] || 'unknown', at, step: row[2] - 1, item: row[3], attempt: row[4], row};
+    });
     this.from = this.head.created;
-    this.to = Math.max(last, this.head.ended || 0, this.head.is_open ? this.head.now : 0, this.from + 1000);
-    for (const pause of this.pauses) if (pause.to === null) pause.to = this.to;
+    this.to = Math.max(at, this.head.ended || 0, this.head.is_open ? this.head.now : 0, this.from + 1000);
+    this.pauses = data.standstills.map(([kind, from, to]) => ({kind, from: this.timeOf(from), to: this.timeOf(to)}));
+    for (const [step, item, state, attempts, failures, waits, segments] of data.works)
+      this.steps[step].works.set(item, {step: this.steps[step], item, state, attempts, failures, waits, segments});
+  }
+
+  // What goes on still goes on at the end of the page.
+  timeOf(sinceCreated) {
+    return sinceCreated === null ? this.to : this.from + sinceCreated;
   }
 
   text(event, place) {
     return this.texts[event.row[place]];
   }
 
-  work(step, item) {
-    const works = this.steps[step].works;
-    if (!works.has(item))
-      works.set(item, {
-        step: this.steps[step],
-        item,
-        state: 'untouched',
-        events: [],
-        failures: 0,
-        attempts: 0,
-        waits: 0,
-        dead: false,
-        heldFrom: null,
-      });
-    return works.get(item);
-  }
-
-  // What is drawn as done after trouble, or as a dead letter, is still done or failed for the engine.
-  stateOf(work) {
-    if (work.state === 'succeeded' && work.failures > 0) return 'rescued';
-    return work.state === 'failed' && work.dead ? 'dead' : work.state;
-  }
-
   nameOf(work) {
     return work.step.has_items ? `${work.step.name}[${work.item}]` : work.step.name;
   }
 
-  add(event) {
-    if (event.step < 0) this.addOfRun(event);
-    else if (['prepared', 'skipped', 'unreachable', 'revisited'].includes(event.type)) this.addOfStep(event);
-    else this.addOfWork(event);
-  }
-
-  addOfRun(event) {
-    const open = this.pauses.find((pause) => pause.to === null);
-    const before = this.events.length > 0 ? this.events[this.events.length - 1].at : this.head.created;
-    if (event.type === 'paused') this.pauses.push({kind: 'pause', from: event.at, to: null});
-    if (open && ['resumed', 'ended', 'cancel_requested'].includes(event.type)) open.to = event.at;
-    if (event.type === 'recovered') this.pauses.push({kind: 'gone', from: before, to: event.at});
-    if (event.type === 'cancel_requested') this.isCanceling = true;
-    if (event.type === 'reopened') {
-      this.pauses.push({kind: 'over', from: before, to: event.at});
-      this.reopen(this.text(event, 6) !== '');
-    }
-  }
-
-  addOfStep(event) {
-    this.steps[event.step].notes.push(event);
-    if (event.type !== 'revisited') return;
-    const again = new Set([event.step]);
-    for (let size = 0; size !== again.size;) {
-      size = again.size;
-      for (const step of this.steps) if (step.needs.some((need) => again.has(need))) again.add(step.number);
-    }
-    for (const number of again) this.forget(this.steps[number]);
-  }
-
-  forget(step) {
-    for (const work of step.works.values()) Object.assign(work, {state: 'untouched', failures: 0, dead: false});
-  }
-
-  // Which item is tried again shows only when it starts, if it was limited to one.
-  reopen(isLimited) {
-    this.isCanceling = false;
-    for (const step of this.steps) {
-      if (step.finally) this.forget(step);
-      for (const work of step.works.values()) {
-        if (work.state === 'canceled' || (work.state === 'failed' && !isLimited))
-          Object.assign(work, {state: 'waiting', dead: false});
-      }
-    }
-  }
-
-  addOfWork(event) {
-    const work = this.work(event.step, event.item);
-    const hadStarted = work.attempts > 0;
-    work.events.push(event);
-    if (event.type === 'started') Object.assign(work, {state: 'running', attempts: work.attempts + 1});
-    if (event.type === 'completed') {
-      work.state = 'succeeded';
-      if (!hadStarted) work.heldFrom = this.readySince(work.step);
-    }
-    if (event.type === 'failed') {
-      const bits = event.row[5];
-      work.failures += 1;
-      work.state = bits & willRetry ? 'waiting' : bits & wasCanceled ? 'canceled' : 'failed';
-    }
-    if (event.type === 'retrying') Object.assign(work, {state: 'waiting', waits: work.waits + 1});
-    if (event.type === 'fallback') work.state = 'waiting';
-    if (event.type === 'interrupted') work.state = this.isCanceling ? 'canceled' : 'waiting';
-    if (event.type === 'dead_lettered') work.dead = true;
-    if (event.type === 'dropped') work.dead = false;
-  }
-
-  // A step that only waits has no attempts: it began when what it needs was over.
-  readySince(step) {
-    let since = this.head.created;
-    for (const need of step.needs) {
-      for (const work of this.steps[need].works.values()) {
-        if (work.events.length > 0) since = Math.max(since, work.events[work.events.length - 1].at);
-      }
-    }
-    return since;
-  }
-
-  // Attempts and waits of one piece of work, in order: {kind, outcome, from, to, isOpen, attempt, title, lines}.
+  // Attempts and waits of one piece of work, in order: {kind, outcome, from, to, isOpen, attempt, way, lines, failure?, delay?, reason?}.
   segmentsOf(work) {
-    const segments = [];
-    let open = null;
-    let way = '';
-    const close = (event, outcome, lines) => {
-      if (open === null) return;
-      Object.assign(open, {to: event.at, outcome: outcome || open.outcome, isOpen: false});
-      open.lines.push(...lines);
-      open = null;
-    };
-    const begin = (event, segment) => {
-      open = {from: event.at, to: this.to, isOpen: true, work, lines: [], ...segment};
-      segments.push(open);
-    };
-    for (const event of work.events) {
-      if (event.type === 'started') {
-        close(event, null, []);
-        begin(event, {kind: 'attempt', outcome: 'running', attempt: event.attempt, way});
-      } else if (event.type === 'completed') {
-        if (open === null && work.heldFrom !== null)
-          begin({at: work.heldFrom}, {kind: 'hold', outcome: 'succeeded', attempt: 0, way: ''});
-        close(event, 'succeeded', this.text(event, 7) === '' ? [] : [`Result: ${this.text(event, 7)}`]);
-        way = '';
-      } else if (event.type === 'failed') {
-        if (open === null) begin(event, {kind: 'refusal', outcome: 'failed', attempt: event.attempt, way});
-        close(
-          event,
-          event.row[5] & wasLost ? 'lost' : event.row[5] & wasCanceled ? 'canceled' : 'failed',
-          this.failureLines(event),
-        );
-        segments[segments.length - 1].failed = event;
-      } else if (event.type === 'retrying') {
-        begin(event, {kind: 'wait', outcome: 'waiting', attempt: event.row[5], way, retrying: event});
-      } else if (event.type === 'interrupted') {
-        close(event, open && open.kind === 'attempt' ? 'canceled' : null, ['It was interrupted.']);
-      } else if (event.type === 'fallback') {
-        way = this.text(event, 6) || 'fallback';
-      }
-    }
-    return segments;
+    return work.segments.map(([kind, outcome, from, to, attempt, way, ...rest]) => {
+      const segment = {work, kind, outcome, from: this.timeOf(from), to: this.timeOf(to), isOpen: to === null, attempt, way, lines: []};
+      if (kind === 'wait') this.addWait(segment, rest);
+      else if (outcome === 'succeeded') this.addResult(segment, rest);
+      else if (rest.length > 0) this.addFailure(segment, rest);
+      else if (!segment.isOpen) segment.lines.push('It was interrupted.');
+      return segment;
+    });
   }
 
-  failureLines(event) {
-    const lines = [this.text(event, 6)];
-    if (event.row[5] & wasLost) lines.push('The engine died during this attempt, which counts as a failure.');
-    if (event.row.length > 10) lines.push(`The other side asked for a wait of ${span(event.row[10])} (Retry-After).`);
-    lines.push(this.text(event, 8), this.text(event, 9));
-    return lines;
+  addWait(segment, [delay, reason, wasInterrupted]) {
+    Object.assign(segment, {delay, reason: this.texts[reason]});
+    if (wasInterrupted) segment.lines.push('It was interrupted.');
+  }
+
+  addResult(segment, [result]) {
+    if (this.texts[result] !== '') segment.lines.push(`Result: ${this.texts[result]}`);
+  }
+
+  addFailure(segment, [what, rule, decision, retryAfter, left]) {
+    const asked = retryAfter === null ? [] : [`The other side asked for a wait of ${span(retryAfter)} (Retry-After).`];
+    const lost = segment.outcome === 'lost' ? ['The engine died during this attempt, which counts as a failure.'] : [];
+    const reasons = [this.texts[rule], this.texts[decision]];
+    segment.failure = {what: this.texts[what], reasons, asked, left: left === undefined ? '' : this.texts[left]};
+    segment.lines.push(segment.failure.what, ...lost, ...asked, ...reasons);
   }
 
   // What is told about a segment: {title, state, lines}.
@@ -229,17 +99,13 @@ class Model {
   }
 
   tipOfWait(segment, name, took, when) {
-    const delay = segment.retrying.row[6];
-    const reason = this.text(segment.retrying, 7);
-    const lines = [`The wait is ${span(delay)}, ${reason}.`];
-    const before = segment.work.events
-      .filter((event) => event.type === 'failed' && event.index < segment.retrying.index)
+    const lines = [`The wait is ${span(segment.delay)}, ${segment.reason}.`];
+    const before = this.segmentsOf(segment.work)
+      .filter((one) => one.failure && one.from <= segment.from)
       .pop();
-    if (before) lines.push(`After: ${this.text(before, 6)}`, this.text(before, 8), this.text(before, 9));
-    if (before && before.row.length > 10)
-      lines.push(`The other side asked for a wait of ${span(before.row[10])} (Retry-After).`);
+    if (before) lines.push(`After: ${before.failure.what}`, ...before.failure.reasons, ...before.failure.asked);
     const verb = segment.isOpen ? 'waits until' : 'waited';
-    const howLong = segment.isOpen ? clock(segment.from + delay) : took;
+    const howLong = segment.isOpen ? clock(segment.from + segment.delay) : took;
     return {
       title: `${name} ${verb} ${howLong} before attempt ${segment.attempt}`,
       state: 'waiting',
@@ -269,17 +135,16 @@ class Model {
   }
 
   tipOfWork(work) {
-    const state = this.stateOf(work);
     const lines = [
       `${counted(work.attempts, 'attempt')}, ${counted(work.failures, 'failure')}, ${counted(work.waits, 'wait')}`,
     ];
     for (const segment of this.segmentsOf(work).slice(0, 12)) {
       const took = span(segment.to - segment.from);
-      const end = segment.failed ? this.text(segment.failed, 6) : `${wordsOf(segment.outcome)}, ${took}`;
+      const end = segment.failure ? segment.failure.what : `${wordsOf(segment.outcome)}, ${took}`;
       const told = segment.kind === 'wait' ? `waited ${took}` : `attempt ${segment.attempt}: ${end}`;
       lines.push(`${glyphOf(segment.outcome)} ${told}`);
     }
-    return {title: `${this.nameOf(work)}: ${wordsOf(state)}`, state, lines};
+    return {title: `${this.nameOf(work)}: ${wordsOf(work.state)}`, state: work.state, lines};
   }
 
   // One line about an event, for the table.

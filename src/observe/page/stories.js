@@ -44,9 +44,12 @@ function attemptsTable(model, work) {
     const next = segments[segments.indexOf(segment) + 1];
     const wait =
       next && next.kind === 'wait'
-        ? [make('b', {}, span(next.retrying.row[6])), `, ${model.text(next.retrying, 7)}`]
+        ? [make('b', {}, span(next.delay)), `, ${next.reason}`]
         : [];
     const words = segment.lines.map((line, place) => make('span', {class: place === 0 ? 'line first' : 'line'}, line));
+    const left = segment.failure ? segment.failure.left : '';
+    if (left !== '')
+      words.push(make('details', {class: 'left'}, make('summary', {}, 'What it left behind'), make('pre', {}, left)));
     return [
       numeric(segment.attempt > 0 ? segment.attempt : '–'),
       clock(segment.from),
@@ -97,17 +100,17 @@ function renderFailures(model) {
   const order = ['failed', 'dead', 'canceled', 'waiting', 'running', 'untouched', 'rescued'];
   const troubled = model.steps
     .flatMap((step) => [...step.works.values()])
-    .filter((work) => work.events.some((event) => event.type === 'failed'));
-  const rank = (work) => order.indexOf(model.stateOf(work));
+    .filter((work) => work.failures > 0);
+  const rank = (work) => order.indexOf(work.state);
   troubled.sort((a, b) => rank(a) - rank(b) || a.step.number - b.step.number || a.item - b.item);
   const body = byId('failures-body');
   if (troubled.length === 0) {
     body.replaceChildren(make('p', {class: 'note'}, 'Nothing failed, not even once.'));
     return;
   }
-  const isForGood = (work) => ['failed', 'dead'].includes(model.stateOf(work));
+  const isForGood = (work) => ['failed', 'dead'].includes(work.state);
   const forGood = troubled.filter(isForGood).length;
-  const mended = troubled.filter((work) => model.stateOf(work) === 'rescued').length;
+  const mended = troubled.filter((work) => work.state === 'rescued').length;
   const ends = `${number(forGood)} for good, ${number(mended)} made good by a later attempt`;
   body.replaceChildren(
     make('p', {class: 'hint'}, `${counted(troubled.length, 'piece')} of work failed at least once: ${ends}.`),
@@ -129,19 +132,22 @@ function renderFailures(model) {
 }
 
 function trouble(model, work, isOpen) {
-  const last = work.events.filter((event) => event.type === 'failed').pop();
+  const last = model
+    .segmentsOf(work)
+    .filter((segment) => segment.failure)
+    .pop();
   const details = make(
     'details',
     {class: 'trouble'},
     make(
       'summary',
       {},
-      badge(model.stateOf(work)),
+      badge(work.state),
       make('b', {class: 'outside'}, model.nameOf(work)),
       make(
         'span',
         {class: 'outside quietly'},
-        `${counted(work.attempts, 'attempt')}, last failure: ${model.text(last, 6)}`,
+        `${counted(work.attempts, 'attempt')}, last failure: ${last ? last.failure.what : 'not on this page'}`,
       ),
     ),
   );

@@ -155,7 +155,7 @@ class Timeline {
         if (segment.kind === 'attempt') attempts += 1;
         for (let bar = barAt(segment.from); bar <= last; bar += 1) bars[bar].running += 1;
         bars[barAt(segment.from)].begun += 1;
-        if (segment.failed) bars[last].failed += 1;
+        if (segment.failure) bars[last].failed += 1;
       }
     }
     const most = Math.max(1, ...bars.map((bar) => bar.running));

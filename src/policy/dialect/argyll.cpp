@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "policy/dialect/other_words.hpp"
 #include "policy/dialect/reading.hpp"
 #include "policy/dialect/writing.hpp"
 
@@ -99,7 +100,16 @@ Policy read_argyll(const text::Node& root, Report& report) {
   }
   if (const auto field = fields.find("parallelism"))
     assign(policy.parallelism, text::read_whole(*field, {1, parallelism_max}, report));
-  if (fields.is_map()) fields.finish({{"work_config", unwrap}});
+  if (fields.is_map()) {
+    fields.finish({{"retries", use_instead<key::max_retries>},
+                   {"attempts", count_retries_only<key::max_retries>},
+                   {"max_attempts", count_retries_only<key::max_retries>},
+                   {"delay", use_instead<key::backoff_in_ms>},
+                   {"initial_delay", use_instead<key::backoff_in_ms>},
+                   {"base_delay", use_instead<key::backoff_in_ms>},
+                   {"max_delay", use_instead<key::max_backoff_in_ms>},
+                   {"work_config", unwrap}});
+  }
   return policy;
 }
 

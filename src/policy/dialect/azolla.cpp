@@ -1,6 +1,7 @@
 // Azolla: {version, stop, wait, retry}, seconds as numbers.
 #include <fmt/format.h>
 
+#include "policy/dialect/other_words.hpp"
 #include "policy/dialect/reading.hpp"
 #include "policy/dialect/writing.hpp"
 #include "text/duration.hpp"
@@ -26,7 +27,9 @@ void read_stop(const Field& section, Policy& policy, Report& report) {
   if (const auto field = fields.find("max_delay")) {
     if (!is_null(*field)) assign(policy.max_elapsed, read_seconds(*field, report));
   }
-  fields.finish();
+  fields.finish({{"retries", count_first_run<key::max_attempts>},
+                 {"max_retries", count_first_run<key::max_attempts>},
+                 {"attempts", use_instead<key::max_attempts>}});
 }
 
 void warn_unused(text::Fields& fields, std::string_view strategy, Report& report) {
@@ -42,15 +45,19 @@ void read_wait(const Field& section, Policy& policy, Report& report) {
   text::Fields fields{*section.node, section.key, report};
   if (!fields.is_map()) return;
   std::string_view strategy = "exponential_jitter";
+  bool is_known = true;
   Duration delay = std::chrono::seconds{1};
-  if (const auto field = fields.find("strategy"))
-    assign(strategy, text::read_word(*field, {"fixed", "exponential", "exponential_jitter"}, report));
+  if (const auto field = fields.find("strategy")) {
+    const auto word = text::read_word(*field, {"fixed", "exponential", "exponential_jitter"}, report);
+    is_known = word.has_value();
+    assign(strategy, word);
+  }
   if (const auto field = fields.find("delay")) assign(delay, read_seconds(*field, report));
   if (const auto field = fields.find("initial_delay")) assign(policy.initial, read_seconds(*field, report));
   if (const auto field = fields.find("multiplier"))
     assign(policy.factor, text::read_decimal(*field, {.min = 1}, report));
   if (const auto field = fields.find("max_delay")) assign(policy.max, read_seconds(*field, report));
-  warn_unused(fields, strategy, report);
+  if (is_known) warn_unused(fields, strategy, report);
   fields.finish();
   if (strategy == "fixed") {  // its formula has no cap and no growth
     policy.backoff = Backoff::constant;
@@ -94,6 +101,7 @@ Value write_wait(const Policy& policy, Losses& losses) {
 
 Policy read_azolla(const text::Node& root, Report& report) {
   Policy policy{.max_attempts = 5,
+                .elapsed_from = ElapsedFrom::submission,
                 .max = std::chrono::seconds{300},
                 .only_on = FailureRules{FailureRule::of_type("ValueError")},
                 .match = Matching::exact,
@@ -131,7 +139,7 @@ Value write_azolla(const Policy& policy, Losses& losses) {
   map.set("retry", std::move(retry));
   if (policy.match == Matching::tree && (policy.only_on || policy.never_on))
     losses.push_back("matching subtypes of the listed error types");
-  lose_elapsed_from(policy, ElapsedFrom::creation, losses);
+  lose_elapsed_from(policy, ElapsedFrom::submission, losses);
   lose(policy,
        {Feature::attempt_timeout, Feature::parallelism, Feature::retry_after, Feature::retry_budget, Feature::verdict},
        losses);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "policy/dialect/dialects.hpp"
+#include "text/json_comments.hpp"
 #include "text/utf8.hpp"
 
 namespace reprise {
@@ -54,6 +55,20 @@ Policy dialect::read_policy_in(const text::Node& node, Dialect dialect, const Na
   return entry_of(dialect).read(node, names, report);
 }
 
+Policy built_in_policy(Dialect dialect, std::string_view actor_type) {
+  if (dialect == Dialect::native) return *resolve({}, actor_type).policy;
+  if (dialect == Dialect::rh_agents) return dialect::rh_agents_built_in(actor_type);
+  return dialect::default_policy(dialect);
+}
+
+Policy dialect::default_policy(Dialect dialect) {
+  if (dialect == Dialect::native) return policy::standard;
+  if (dialect == Dialect::prodigy) return {.max_attempts = 1, .jitter = Jitter::none, .stops_on_class = false};
+  const auto empty = text::read_document("{}", "");
+  text::Report report{*empty};
+  return read_policy_in(empty->root(), dialect, {}, report);
+}
+
 std::string_view name_of(Dialect dialect) noexcept { return entry_of(dialect).name; }
 
 std::optional<Dialect> dialect_named(std::string_view name) noexcept {
@@ -65,6 +80,7 @@ std::optional<Dialect> dialect_named(std::string_view name) noexcept {
 
 std::expected<ReadPolicy, std::vector<Diagnostic>> read_policy(std::string text, Dialect dialect, std::string file,
                                                                const NamedPolicies& named) {
+  if (dialect == Dialect::azolla) text = text::without_json_comments(text);  // its documents are written with them
   const auto document = text::read_document(std::move(text), std::move(file));
   if (!document) return std::unexpected(document.error());
   text::Report report{*document};
@@ -77,6 +93,10 @@ std::expected<ReadPolicy, std::vector<Diagnostic>> read_policy(std::string text,
 WrittenPolicy write_policy(const Policy& policy, Dialect dialect, TextFormat format) {
   WrittenPolicy written;
   const text::Value value = entry_of(dialect).write(policy, written.losses);
+  if (dialect != Dialect::native && policy.worker_lost_max) {
+    written.losses.push_back("making again at most " + std::to_string(*policy.worker_lost_max) +
+                             " lost attempts in a row (limits.worker_lost)");
+  }
   for (std::string& loss : written.losses) loss = text::safe_to_show(loss);  // they quote the policy
   written.text = format == TextFormat::yaml ? text::to_yaml(value) : text::to_json(value, 2) + "\n";
   return written;
@@ -104,6 +124,9 @@ std::string policy_json(const Policy& policy) {
   map.set("match", std::string{name_of(policy.match)});
   map.set("honor_retry_after", policy.honor_retry_after);
   map.set("retry_budget_ms", milliseconds(policy.retry_budget));
+  text::Value limits = text::Value::map();
+  limits.set("worker_lost", std::int64_t{policy.worker_lost_max.value_or(worker_lost_default)});
+  map.set("limits", std::move(limits));
   map.set("parallelism", static_cast<std::int64_t>(policy.parallelism));
   return text::to_json(map);
 }

@@ -77,6 +77,32 @@ TEST(DialectNative, words_of_other_tools_get_a_hint) {
   EXPECT_EQ(first_error("jitter: 0.25").help, "write 25%");
 }
 
+TEST(DialectHints, words_of_other_tools_get_a_hint_in_every_dialect) {
+  struct Case {
+    Dialect dialect;
+    const char* text;
+    const char* hint;
+  };
+  const Case cases[] = {
+      {Dialect::wave, "retries: 3", "write max_attempts: 4 (the first run counts)"},
+      {Dialect::wave, "initial: 1s", "write base_delay"},
+      {Dialect::wave, "max: 1s", "write max_delay"},
+      {Dialect::rh_agents, "retries: 3", "write max_attempts: 4 (the first run counts)"},
+      {Dialect::rh_agents, "backoff: linear", "write backoff_strategy"},
+      {Dialect::prodigy, "retries: 3", "write attempts: 4 (the first run counts)"},
+      {Dialect::prodigy, "base_delay: 1s", "write initial_delay"},
+      {Dialect::argyll, "retries: 3", "write max_retries"},
+      {Dialect::argyll, "max_attempts: 3", "write max_retries: 2 (the first run does not count)"},
+      {Dialect::azolla, "stop: {retries: 3}", "write max_attempts: 4 (the first run counts)"},
+      {Dialect::native, "base_delay: 1s", "write initial; or put dialect: wave at the top"},
+  };
+  for (const Case& each : cases) {
+    const auto result = read_policy(each.text, each.dialect, "-");
+    ASSERT_FALSE(result.has_value()) << each.text;
+    EXPECT_TRUE(result.error()[0].help.starts_with(each.hint)) << each.text << ": " << result.error()[0].help;
+  }
+}
+
 TEST(DialectNative, jitter_ratios_are_exact) {
   EXPECT_EQ(read("jitter: 25%").jitter_ratio, 0.25);
   EXPECT_EQ(read("jitter: 12.5%").jitter_ratio, 0.125);
@@ -96,13 +122,13 @@ TEST(DialectJson, has_the_fields_of_the_contract) {
       policy_json(policy::standard),
       R"({"max_attempts":3,"max_elapsed_ms":null,"attempt_timeout_ms":null,"backoff":"exponential","initial_ms":1000,"increment_ms":1000,"factor":2,)"
       R"("delays_ms":null,"max_ms":30000,"jitter":"full","jitter_ratio":null,"only_on":null,"never_on":null,"match":"tree","honor_retry_after":true,)"
-      R"("retry_budget_ms":null,"parallelism":1})");
+      R"("retry_budget_ms":null,"limits":{"worker_lost":3},"parallelism":1})");
   EXPECT_EQ(
       policy_json(read("{max_attempts: null, backoff: [1500us, 0], max: null, jitter: 12.5%, only_on: [], never_on: "
                        "[TimeoutError, \"/a\\\"b/\"]}")),
       R"({"max_attempts":null,"max_elapsed_ms":null,"attempt_timeout_ms":null,"backoff":"list","initial_ms":1000,"increment_ms":1000,"factor":2,)"
       R"("delays_ms":[1.5,0],"max_ms":null,"jitter":"ratio","jitter_ratio":0.125,"only_on":[],"never_on":["TimeoutError","/a\"b/"],"match":"tree",)"
-      R"("honor_retry_after":true,"retry_budget_ms":null,"parallelism":1})");
+      R"("honor_retry_after":true,"retry_budget_ms":null,"limits":{"worker_lost":3},"parallelism":1})");
 }
 
 TEST(DialectWrite, native_as_a_person_would_write_it) {
@@ -201,7 +227,7 @@ TEST(DialectLosses, what_is_written_is_valid_all_the_same) {
 // Names that mean one thing here and another thing there: said to be lost, or written so that they keep their meaning.
 TEST(DialectLosses, a_type_whose_name_is_a_native_word_does_not_change_its_meaning) {
   for (const char* name : {"timeout", "transient", "exit:3", "/x/", "http:503"}) {
-    const Policy policy = read("{\"retry_on_exceptions\": [\"" + std::string{name} + "\"]}", Dialect::rh_agents);
+    const Policy policy = read("{\"retry\": {\"include_errors\": [\"" + std::string{name} + "\"]}}", Dialect::azolla);
     const WrittenPolicy written = write_policy(policy, Dialect::native);
     if (!written.losses.empty()) continue;
     const auto back = read_policy(written.text, Dialect::native);
@@ -225,6 +251,35 @@ TEST(DialectLosses, an_empty_pattern_matches_everything_in_native_too) {
   const Policy policy = read("retry_on: [{pattern: \"\"}]", Dialect::prodigy);
   const WrittenPolicy written = write_policy(policy, Dialect::native);
   EXPECT_TRUE(!written.losses.empty() || read_policy(written.text, Dialect::native).has_value()) << written.text;
+}
+
+TEST(DialectRhAgents, statuses_and_exit_codes_may_stand_in_its_lists) {
+  const Policy policy = read(R"({"retry_on_exceptions": ["http:5xx", "exit:75"], "exclude_exceptions": ["http:501"]})",
+                             Dialect::rh_agents);
+  Random random{1};
+  EXPECT_TRUE(decide(policy, {}, {.http_status = 503}, random).retry);
+  EXPECT_TRUE(decide(policy, {}, {.exit_code = 75}, random).retry);
+  EXPECT_EQ(decide(policy, {}, {.http_status = 501}, random).reason, StopReason::permanent);
+  EXPECT_EQ(decide(policy, {}, {.http_status = 404}, random).reason, StopReason::not_listed);
+  EXPECT_TRUE(write_policy(policy, Dialect::rh_agents).losses.empty());
+}
+
+TEST(DialectRhAgents, entries_that_cannot_match_are_mistakes) {
+  for (const char* entry : {"/reset/", "signal:KILL", "http:42", "http:6xx", "exit:0", "exit:300"}) {
+    const auto result = read_policy("{\"retry_on_exceptions\": [\"" + std::string{entry} + "\"]}", Dialect::rh_agents);
+    ASSERT_FALSE(result.has_value()) << entry;
+    EXPECT_NE(result.error().front().message.find("cannot match anything"), std::string::npos);
+  }
+}
+
+TEST(DialectRhAgents, what_is_built_in_has_its_own_lists) {
+  const Policy tool = built_in_policy(Dialect::rh_agents, "TOOL_CALL");
+  EXPECT_EQ(tool, built_in_policy(Dialect::rh_agents, "llm"));
+  EXPECT_EQ(tool, read("{max_attempts: 3, initial_delay: 1.0, max_delay: 30.0}", Dialect::rh_agents));
+  EXPECT_EQ(built_in_policy(Dialect::rh_agents, "agent").max_attempts, 1U);
+  EXPECT_EQ(built_in_policy(Dialect::rh_agents, "human").max_attempts, 1U);
+  EXPECT_EQ(built_in_policy(Dialect::native, "agent_call"), policy::agent);
+  EXPECT_EQ(built_in_policy(Dialect::azolla, "tool"), read("{}", Dialect::azolla));
 }
 
 // Messages are for terminals: whatever a document holds, no control character comes out.

@@ -39,6 +39,10 @@ text::Value write_prodigy(const Policy& policy, Losses& losses);
 // Any of them, for documents that hold policies; only native ones may use names.
 Policy read_policy_in(const text::Node& node, Dialect dialect, const NamedPolicies& names, text::Report& report);
 
+// What a document of that system means when it says nothing at all.
+Policy default_policy(Dialect dialect);
+Policy rh_agents_built_in(std::string_view actor_type);
+
 // The entries of `classify:`.
 std::vector<ClassifyRule> read_classify_list(const text::Field& field, text::Report& report);
 
@@ -52,6 +56,7 @@ struct Vocabulary {
   std::string_view jitter;
   std::string_view delays;
   std::string_view only_on;
+  std::string_view never_on;
   std::string_view retry_budget;
   std::string_view parallelism;
   std::string_view no_attempt_cap;  // what to write to have no cap on attempts

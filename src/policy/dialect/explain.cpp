@@ -88,6 +88,11 @@ std::string explain(const Policy& policy) {
   const bool retries = !policy.max_attempts || *policy.max_attempts > 1;
   if (policy.attempt_timeout)
     add(fmt::format("gives each attempt at most {}", text::format_duration(*policy.attempt_timeout)));
+  if (policy.worker_lost_max) {
+    add(*policy.worker_lost_max == 0
+            ? std::string{"stops when an attempt is lost with the engine or the worker"}
+            : fmt::format("makes lost attempts again, up to {} in a row", *policy.worker_lost_max));
+  }
   if (!retries) return text;
   add(waits_sentence(policy));
   add(filter_sentence(policy));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "policy/dialect/other_words.hpp"
 #include "policy/dialect/reading.hpp"
 #include "policy/dialect/writing.hpp"
 #include "text/duration.hpp"
@@ -157,22 +158,12 @@ std::optional<FailureRules> read_rules(const Field& field, Report& report) {
 }
 
 // Words of other tools, so that a newcomer is told what to write here.
-std::string attempts_hint(const text::Node& value) {
-  const auto retries = text::whole_number(value.text);
-  return retries && *retries >= 0 && *retries < counts_max
-             ? fmt::format("write max_attempts: {} (the first run counts)", *retries + 1)
-             : "write max_attempts, which counts the first run too";
-}
-template <const char* Key>
-std::string use_instead(const text::Node&) {
-  return std::string{"write "} + Key;
-}
 constexpr char initial_key[] = "initial";
+constexpr char initial_or_wave_key[] = "initial; or put dialect: wave at the top, if the document is one of Wave's";
 constexpr char max_key[] = "max";
 constexpr char factor_key[] = "factor";
 constexpr char only_on_key[] = "only_on";
 constexpr char never_on_key[] = "never_on";
-constexpr char attempts_key[] = "max_attempts";
 constexpr char timeout_key[] = "attempt_timeout";
 constexpr char elapsed_key[] = "max_elapsed";
 std::string unwrap_hint(const text::Node&) { return "write what stands under retry: alone"; }
@@ -237,6 +228,7 @@ Policy read_native(const text::Node& root, const NamedPolicies& names, Report& r
   if (const auto field = fields.find("max_attempts")) read_max_attempts(*field, policy, report);
   if (const auto field = fields.find("max_elapsed")) read_optional_duration(*field, policy.max_elapsed, report);
   if (const auto field = fields.find("attempt_timeout")) read_optional_duration(*field, policy.attempt_timeout, report);
+  if (const auto field = fields.find("limits")) read_limits(*field, policy.worker_lost_max, report);
   if (const auto field = fields.find("backoff")) read_backoff(*field, policy, report);
   if (const auto field = fields.find("initial")) assign(policy.initial, text::read_duration(*field, grammar, report));
   if (const auto field = fields.find("increment"))
@@ -249,11 +241,11 @@ Policy read_native(const text::Node& root, const NamedPolicies& names, Report& r
   if (const auto field = fields.find("honor_retry_after"))
     assign(policy.honor_retry_after, text::read_boolean(*field, report));
   if (fields.is_map()) {
-    fields.finish({{"retries", attempts_hint},
-                   {"max_retries", attempts_hint},
-                   {"attempts", use_instead<attempts_key>},
+    fields.finish({{"retries", count_first_run<key::max_attempts>},
+                   {"max_retries", count_first_run<key::max_attempts>},
+                   {"attempts", use_instead<key::max_attempts>},
                    {"delay", use_instead<initial_key>},
-                   {"base_delay", use_instead<initial_key>},
+                   {"base_delay", use_instead<initial_or_wave_key>},
                    {"initial_delay", use_instead<initial_key>},
                    {"max_delay", use_instead<max_key>},
                    {"multiplier", use_instead<factor_key>},
@@ -276,6 +268,11 @@ text::Value write_native(const Policy& policy, Losses& losses) {
           policy.max_attempts ? text::Value{capped_attempts(policy, losses)} : text::Value{"unlimited"});
   if (policy.max_elapsed) map.set("max_elapsed", optional_duration(policy.max_elapsed));
   if (policy.attempt_timeout) map.set("attempt_timeout", optional_duration(policy.attempt_timeout));
+  if (policy.worker_lost_max) {
+    text::Value limits = text::Value::map();
+    limits.set("worker_lost", std::int64_t{*policy.worker_lost_max});
+    map.set("limits", std::move(limits));
+  }
   if (policy.backoff == Backoff::list) {
     text::Value delays = text::Value::list();
     for (const Duration delay : policy.delays) delays.add(text::format_duration(delay, grammar));

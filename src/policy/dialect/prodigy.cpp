@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "policy/dialect/other_words.hpp"
 #include "policy/dialect/reading.hpp"
 #include "policy/dialect/writing.hpp"
 #include "text/nearest.hpp"
@@ -241,7 +242,15 @@ Policy read_prodigy(const text::Node& root, Report& report) {
     }
     if (!rules.empty()) policy.only_on = std::move(rules);  // an empty list retries every error
   }
-  if (fields.is_map()) fields.finish({{"retry_config", unwrap}});
+  if (fields.is_map()) {
+    fields.finish({{"retries", count_first_run<key::attempts>},
+                   {"max_retries", count_first_run<key::attempts>},
+                   {"delay", use_instead<key::initial_delay>},
+                   {"initial", use_instead<key::initial_delay>},
+                   {"base_delay", use_instead<key::initial_delay>},
+                   {"max", use_instead<key::max_delay>},
+                   {"retry_config", unwrap}});
+  }
   return policy;
 }
 

@@ -1,5 +1,7 @@
 #include "policy/dialect/reading.hpp"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 namespace reprise::dialect {
@@ -14,6 +16,13 @@ Backoff backoff_named(std::string_view word) noexcept {
 
 std::optional<Duration> read_seconds(const text::Field& field, text::Report& report) {
   return text::read_decimal_duration(field, ns_per_second, "seconds", report);
+}
+
+void read_limits(const text::Field& field, std::optional<std::uint32_t>& worker_lost_max, text::Report& report) {
+  text::Fields limits{*field.node, field.key, report};
+  if (const auto lost = limits.find("worker_lost"))
+    assign(worker_lost_max, text::read_whole(*lost, {0, std::numeric_limits<std::uint32_t>::max()}, report));
+  if (limits.is_map()) limits.finish();
 }
 
 std::optional<FailureRules> read_type_names(const text::Field& field, text::Report& report) {

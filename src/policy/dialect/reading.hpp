@@ -25,6 +25,9 @@ Backoff backoff_named(std::string_view word) noexcept;
 // A number of seconds, 0 or more.
 std::optional<Duration> read_seconds(const text::Field& field, text::Report& report);
 
+// limits: {worker_lost: 3}, of a policy or of a document.
+void read_limits(const text::Field& field, std::optional<std::uint32_t>& worker_lost_max, text::Report& report);
+
 // A list of strings: error type names.
 std::optional<FailureRules> read_type_names(const text::Field& field, text::Report& report);
 

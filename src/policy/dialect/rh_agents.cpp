@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "policy/dialect/other_words.hpp"
 #include "policy/dialect/reading.hpp"
 #include "policy/dialect/writing.hpp"
 #include "text/scalar.hpp"
@@ -15,6 +16,7 @@ using text::Report;
 using text::Value;
 
 constexpr double jitter_ratio = 0.25;
+constexpr Duration built_in_max = std::chrono::seconds{30};
 
 // Never retried, whatever the config says; exclude_exceptions adds to them.
 constexpr std::array<const char*, 5> always_excluded{"ValidationError", "ValueError", "TypeError", "KeyError",
@@ -30,6 +32,58 @@ FailureRules types(std::span<const char* const> names) {
 
 bool contains(const FailureRules& rules, const FailureRule& rule) {
   return std::ranges::find(rules, rule) != rules.end();
+}
+
+// Would a type of this name be read as something else?
+bool means_something_else(std::string_view name) {
+  return name.starts_with('/') || name.starts_with("signal:") || name.starts_with("http:") || name.starts_with("exit:");
+}
+
+// An exception type, or a status or exit code that stands for errors without a type. Patterns and signals name no exception.
+std::optional<FailureRule> read_entry(const text::Node& item, std::string_view key, Report& report) {
+  constexpr const char* help = "write an exception type such as TimeoutError, http:503, http:5xx or exit:75";
+  const bool is_text = item.type == text::NodeType::string && !item.text.empty();
+  if (!is_text) {
+    report.error(item, fmt::format("{}: expected an exception type, found {}", key, text::describe(item)), help);
+    return std::nullopt;
+  }
+  const bool is_pattern = item.text.starts_with('/') || item.text.starts_with("signal:");
+  if (is_pattern) {
+    report.error(
+        item, fmt::format("{}: {} cannot match anything: the list names exceptions", key, text::describe(item)), help);
+    return std::nullopt;
+  }
+  if (!item.text.starts_with("http:") && !item.text.starts_with("exit:")) return FailureRule::of_type(item.text);
+  auto rule = parse_rule(item.text);
+  if (rule) return *std::move(rule);
+  report.error(item, fmt::format("{}: {} cannot match anything", key, text::describe(item)), rule.error());
+  return std::nullopt;
+}
+
+std::optional<FailureRules> read_entries(const text::Field& field, Report& report) {
+  const auto items = text::read_list(field, "exception types", report, names_max);
+  if (!items) return std::nullopt;
+  FailureRules rules;
+  for (const text::Node* item : *items) {
+    if (auto rule = read_entry(*item, field.key, report)) rules.push_back(*std::move(rule));
+  }
+  return rules;
+}
+
+// The entries that its lists can hold; the others are lost from the list of this name.
+Value entries(const char* list, const FailureRules& rules, Losses& losses) {
+  using enum FailureRule::What;
+  Value names = Value::list();
+  for (const FailureRule& rule : rules) {
+    const bool is_code = rule.what == http_status || rule.what == exit_code;
+    if (is_code || (rule.what == type && !means_something_else(rule.text))) {
+      names.add(rule.text);
+    } else {
+      losses.push_back(
+          fmt::format("{} in {}: rh-agents names exception types, statuses and exit codes", rule.text, list));
+    }
+  }
+  return names;
 }
 
 void write_backoff(const Policy& policy, Value& map, Losses& losses) {
@@ -74,11 +128,11 @@ void write_filters(const Policy& policy, Value& map, Losses& losses) {
 
   if (!policy.only_on) {
     losses.push_back("retrying on errors without a type: rh-agents looks at types only");
-    map.set("retry_on_exceptions", type_names("only_on", {FailureRule::of_type("Exception")}, losses));
+    map.set("retry_on_exceptions", entries("only_on", {FailureRule::of_type("Exception")}, losses));
   } else if (*policy.only_on != types(retried_by_default)) {
-    map.set("retry_on_exceptions", type_names("only_on", *policy.only_on, losses));
+    map.set("retry_on_exceptions", entries("only_on", *policy.only_on, losses));
   }
-  if (!never_on.empty()) map.set("exclude_exceptions", type_names("never_on", never_on, losses));
+  if (!never_on.empty()) map.set("exclude_exceptions", entries("never_on", never_on, losses));
   const bool lists_types =
       (policy.only_on && !policy.only_on->empty()) || (policy.never_on && !policy.never_on->empty());
   if (policy.match == Matching::exact && lists_types)
@@ -88,6 +142,14 @@ void write_filters(const Policy& policy, Value& map, Losses& losses) {
 std::string unwrap(const text::Node&) { return "write what stands under retry_config: alone"; }
 
 }  // namespace
+
+Policy rh_agents_built_in(std::string_view actor_type) {
+  Policy policy = default_policy(Dialect::rh_agents);
+  policy.max = built_in_max;
+  const std::string_view type = actor_type_of(actor_type);
+  if (type != "tool" && type != "llm") policy.max_attempts = 1;
+  return policy;
+}
 
 Policy read_rh_agents(const text::Node& root, Report& report) {
   Policy policy{.max = std::chrono::seconds{60},
@@ -113,9 +175,9 @@ Policy read_rh_agents(const text::Node& root, Report& report) {
     if (const auto on = text::read_boolean(*field, report)) policy.jitter = *on ? Jitter::ratio : Jitter::none;
   }
   if (const auto field = fields.find("retry_on_exceptions"); field && !is_null(*field))
-    assign(policy.only_on, read_type_names(*field, report));
+    assign(policy.only_on, read_entries(*field, report));
   if (const auto field = fields.find("exclude_exceptions"); field && !is_null(*field)) {
-    for (FailureRule& rule : read_type_names(*field, report).value_or(FailureRules{})) {
+    for (FailureRule& rule : read_entries(*field, report).value_or(FailureRules{})) {
       if (!contains(*policy.never_on, rule)) policy.never_on->push_back(std::move(rule));
     }
   }
@@ -127,7 +189,21 @@ Policy read_rh_agents(const text::Node& root, Report& report) {
   if (const auto field = fields.find("backoff_multiplier"); field && policy.backoff != Backoff::exponential) {
     report.warning(*field->node, fmt::format("backoff_multiplier is not used by {} backoff", name_of(policy.backoff)));
   }
-  if (fields.is_map()) fields.finish({{"retry_config", unwrap}});
+  if (fields.is_map()) {
+    fields.finish({{"retries", count_first_run<key::max_attempts>},
+                   {"max_retries", count_first_run<key::max_attempts>},
+                   {"attempts", use_instead<key::max_attempts>},
+                   {"backoff", use_instead<key::backoff_strategy>},
+                   {"delay", use_instead<key::initial_delay_in_seconds>},
+                   {"initial", use_instead<key::initial_delay_in_seconds>},
+                   {"base_delay", use_instead<key::initial_delay_in_seconds>},
+                   {"max", use_instead<key::max_delay_in_seconds>},
+                   {"multiplier", use_instead<key::backoff_multiplier>},
+                   {"factor", use_instead<key::backoff_multiplier>},
+                   {"retry_on", use_instead<key::retry_on_exceptions>},
+                   {"timeout", use_instead<key::retry_timeout>},
+                   {"retry_config", unwrap}});
+  }
   return policy;
 }
 

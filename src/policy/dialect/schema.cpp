@@ -41,6 +41,18 @@ std::string policy_schema() {
         },
         "max_elapsed": {"description": "Give up this long after the work was created.", "$ref": "#/definitions/optional_duration"},
         "attempt_timeout": {"description": "Each attempt is stopped after this.", "$ref": "#/definitions/optional_duration"},
+        "limits": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": {
+            "worker_lost": {
+              "description": "So many losses in a row (the engine or the worker died during the attempt) are made again; 3 when absent.",
+              "type": "integer",
+              "minimum": 0,
+              "maximum": 4294967295
+            }
+          }
+        },
         "backoff": {
           "oneOf": [
             {"type": "string", "enum": ["constant", "linear", "exponential", "fibonacci", "decorrelated"]},

@@ -1,6 +1,7 @@
 // Wave: a step's `retry:` block: a named policy and overrides, Go durations, no jitter.
 #include <fmt/format.h>
 
+#include "policy/dialect/other_words.hpp"
 #include "policy/dialect/reading.hpp"
 #include "policy/dialect/writing.hpp"
 
@@ -40,7 +41,18 @@ Policy read_wave(const text::Node& root, Report& report) {
     report.warning(*field->node, fmt::format("factor is not used by {} backoff",
                                              policy.backoff == Backoff::linear ? "linear" : "fixed"));
   }
-  if (fields.is_map()) fields.finish({{"retry", unwrap}});
+  if (fields.is_map()) {
+    fields.finish({{"retries", count_first_run<key::max_attempts>},
+                   {"max_retries", count_first_run<key::max_attempts>},
+                   {"attempts", use_instead<key::max_attempts>},
+                   {"delay", use_instead<key::base_delay>},
+                   {"initial", use_instead<key::base_delay>},
+                   {"initial_delay", use_instead<key::base_delay>},
+                   {"max", use_instead<key::max_delay>},
+                   {"multiplier", use_instead<key::factor>},
+                   {"base", use_instead<key::factor>},
+                   {"retry", unwrap}});
+  }
   return policy;
 }
 

@@ -73,8 +73,10 @@ std::int64_t capped_attempts(const Policy& policy, Losses& losses) {
 }
 
 void lose_elapsed_from(const Policy& policy, ElapsedFrom target, Losses& losses) {
-  if (!policy.max_elapsed || policy.elapsed_from == target) return;
-  losses.push_back(target == ElapsedFrom::creation
+  const auto is_first_start = [](ElapsedFrom from) { return from == ElapsedFrom::first_start; };
+  // A policy that is not a task's has no delay: creation and submission are the same there.
+  if (!policy.max_elapsed || is_first_start(policy.elapsed_from) == is_first_start(target)) return;
+  losses.push_back(!is_first_start(target)
                        ? "counting the deadline from the start of the first attempt (here: from creation)"
                        : "counting the deadline from creation (here: from the start of the first attempt)");
 }

@@ -1,0 +1,236 @@
+// reprise show: how one run stands, step by step, and what to do when it has failed.
+#include <fmt/format.h>
+
+#include "cli/io.hpp"
+#include "cli/look/look_commands.hpp"
+#include "cli/look/looking.hpp"
+#include "cli/look/show_page.hpp"
+#include "cli/store_option.hpp"
+#include "env/wall_clock.hpp"
+#include "observe/report/run_report.hpp"
+#include "observe/words.hpp"
+#include "text/duration.hpp"
+
+namespace reprise::cli {
+namespace {
+
+using core::ItemStatus;
+using observe::RunReport;
+using observe::StepReport;
+using observe::TroubledItem;
+
+constexpr std::size_t failures_shown = 10;
+
+std::expected<RunReport, Error> report_of(Looked& looked) {
+  observe::RunReporter reporter{looked.view.plan};
+  const auto read = looked.snapshot.each_event(looked.id, [&](const Event& event) {
+    reporter.add(event);
+    return true;
+  });
+  if (!read) return std::unexpected{read.error()};
+  return reporter.report();
+}
+
+std::string items_of(const StepReport& step) {
+  if (!step.has_items) return "";
+  std::string words = fmt::format("{} of {} done", step.succeeded, step.items);
+  const auto add = [&](std::uint32_t count, std::string_view what) {
+    if (count > 0) words += fmt::format(", {} {}", count, what);
+  };
+  add(step.failed, "failed");
+  add(step.running, "running");
+  add(step.waiting, "waiting");
+  add(step.canceled, "cancelled");
+  return words;
+}
+
+std::string trouble_words(const RunReport& report, const TroubledItem& item) {
+  const StepReport& step = report.steps[item.step];
+  std::string words = observe::work_name(preview(step.name, 60), item.item, step.has_items) + " ";
+  switch (item.status) {
+    case ItemStatus::failed:
+      words += item.attempts == 0 ? "failed before its first attempt"
+                                  : "failed after " + observe::counted(item.attempts, "attempt");
+      break;
+    case ItemStatus::canceled:
+      words += "was cancelled after " + observe::counted(item.attempts, "attempt");
+      break;
+    case ItemStatus::waiting:
+      words += fmt::format("waits until {} after {}",
+                           observe::date_and_time(std::chrono::floor<std::chrono::milliseconds>(item.due)),
+                           observe::counted(item.attempts, "failed attempt"));
+      break;
+    default:
+      words += "is being tried again after " + observe::counted(item.attempts, "failed attempt");
+  }
+  words += ": " + observe::what_failed(item.failure) + " (" + observe::class_words(item.failure) + ")";
+  if (item.reason != StopReason::none) words += "; " + std::string{observe::reason_words(item.reason)};
+  if (item.dead_letter) words += "; kept as a dead letter";
+  return words;
+}
+
+void print_steps(const RunReport& report) {
+  std::vector<std::vector<std::string>> rows{{"STEP", "STATE", "ATTEMPTS", "RETRIES", "WAITED", "ITEMS"}};
+  for (const StepReport& step : report.steps) {
+    rows.push_back({preview(step.name, 60), std::string{core::name_of(step.status)}, std::to_string(step.attempts),
+                    std::to_string(step.retries), step.retries > 0 ? text::rough_duration(step.waited) : "",
+                    items_of(step)});
+  }
+  print(columns(rows));
+}
+
+void print_next(const RunOptions& options, const Looked& looked, const RunReport& report) {
+  const auto say = [&](std::string_view what, std::string_view command, const std::string& arguments = "") {
+    print_error(fmt::format("{:<22}{}\n", what, suggested(options.store, command, looked.id, arguments)));
+  };
+  std::string worst;
+  for (const TroubledItem& item : report.troubled) {
+    if (item.status != ItemStatus::failed || !worst.empty()) continue;
+    const StepReport& step = report.steps[item.step];
+    worst = quoted_place(step.name, item.item, step.has_items);
+  }
+  const RunStatus status = looked.view.info.status;
+  if (status == RunStatus::paused || status == RunStatus::canceled || is_left_alone(looked))
+    say("To resume it:", "resume");
+  if (worst.empty()) return;
+  say("To know why:", "why", worst);
+  say("To see its output:", "logs", worst);
+  if (!is_open(status)) say("To try it again:", "retry");
+}
+
+void print_text(const RunOptions& options, const Looked& looked, const RunReport& report, WallTime now) {
+  const RunInfo& info = looked.view.info;
+  const auto field = [](std::string_view name, std::string_view value) {
+    print(fmt::format("{:<10}{}\n", name, value));
+  };
+  field("run", to_string(info.id));
+  field("flow", preview(info.name, 100));
+  const StopReason reason = info.status == RunStatus::succeeded ? StopReason::none : looked.view.outcome.reason;
+  const bool is_interrupted = info.status == RunStatus::running && is_left_alone(looked);
+  field("status", reason == StopReason::none
+                      ? std::string{is_interrupted ? "interrupted" : name_of(info.status)}
+                      : fmt::format("{}: {}", name_of(info.status), observe::reason_words(reason)));
+  field("created", observe::date_and_time(info.created));
+  const Duration took = std::max(info.ended.value_or(now) - info.created, Duration{0});
+  if (info.ended) {
+    field("ended", fmt::format("{}, after {}", observe::date_and_time(*info.ended), text::rough_duration(took)));
+  } else {
+    field("since", text::rough_duration(took));
+  }
+  if (info.parent) field("parent", to_string(*info.parent));
+  if (!info.key.empty()) field("key", preview(info.key));
+  if (!looked.view.input.empty() && !looked.view.plan->is_document && looked.view.given_items() == 0)
+    field("input", preview(looked.view.input));
+  if (!looked.view.outcome.output.empty()) field("output", preview(looked.view.outcome.output));
+  if (report.recoveries > 0) field("recovered", observe::counted(report.recoveries, "time"));
+  print("\n");
+  print_steps(report);
+  if (is_left_alone(looked))
+    print(
+        fmt::format("\nNo process is working on it. To resume it: {}\n", suggested(options.store, "resume", info.id)));
+  if (report.troubled.empty()) return;
+  print("\n");
+  std::size_t shown = 0;
+  for (const TroubledItem& item : report.troubled) {
+    if (shown++ < failures_shown) print(trouble_words(report, item) + "\n");
+  }
+  const std::uint64_t hidden = report.troubled.size() - std::min(shown, failures_shown) + report.without_details;
+  if (hidden > 0) print(fmt::format("… and {} more; --format json lists them\n", hidden));
+  print_next(options, looked, report);
+}
+
+text::Value step_value(const StepReport& step, const core::StepPlan& plan) {
+  text::Value value = text::Value::map();
+  value.set("step", step.name);
+  value.set("state", word(core::name_of(step.status)));
+  for (const auto& [name, count] :
+       std::initializer_list<std::pair<const char*, std::uint64_t>>{{"items", step.items},
+                                                                    {"done", step.succeeded},
+                                                                    {"failed", step.failed},
+                                                                    {"running", step.running},
+                                                                    {"waiting", step.waiting},
+                                                                    {"canceled", step.canceled},
+                                                                    {"dead_letters", step.dead_letters},
+                                                                    {"attempts", step.attempts},
+                                                                    {"retries", step.retries},
+                                                                    {"rescued", step.rescued},
+                                                                    {"lost", step.lost},
+                                                                    {"fallbacks", step.fallbacks}}) {
+    value.set(name, whole(count));
+  }
+  value.set("waited_ms", text::milliseconds(step.waited));
+  value.set("max_attempts", plan.policy.max_attempts ? whole(*plan.policy.max_attempts) : text::Value{});
+  value.set("policy_level", word(name_of(plan.level)));
+  return value;
+}
+
+text::Value trouble_value(const RunReport& report, const TroubledItem& item) {
+  constexpr std::string_view states[] = {"untouched", "waiting",  "running", "succeeded",
+                                         "failed",    "canceled", "running"};  // what is outside runs
+  text::Value value = text::Value::map();
+  value.set("step", report.steps[item.step].name);
+  value.set("item", whole(item.item));
+  value.set("state", word(states[static_cast<std::size_t>(item.status)]));
+  value.set("attempts", whole(item.attempts));
+  if (item.reason != StopReason::none) value.set("reason", word(name_of(item.reason)));
+  if (item.status == ItemStatus::waiting && item.due != WallTime{})
+    value.set("due_at", observe::date_and_time(item.due));
+  if (item.dead_letter) value.set("dead_letter", true);
+  value.set("waited_ms", text::milliseconds(item.waited));
+  value.set("error", failure_value(item.failure));
+  return value;
+}
+
+void print_document(Looked& looked, RunReport report) {
+  const RunInfo& info = looked.view.info;
+  text::Value value = text::Value::map();
+  value.set("run", to_string(info.id));
+  value.set("flow", info.name);
+  value.set("status", word(name_of(info.status)));
+  if (info.status != RunStatus::succeeded && looked.view.outcome.reason != StopReason::none)
+    value.set("reason", word(name_of(looked.view.outcome.reason)));
+  value.set("created", observe::date_and_time(info.created));
+  if (info.ended) {
+    value.set("ended", observe::date_and_time(*info.ended));
+    value.set("duration_ms", text::milliseconds(std::max(*info.ended - info.created, Duration{0})));
+  }
+  if (info.parent) value.set("parent", to_string(*info.parent));
+  if (!info.key.empty()) value.set("key", info.key);
+  if (!looked.view.plan->is_document && looked.view.given_items() == 0) value.set("input", looked.view.input);
+  if (info.status == RunStatus::succeeded) value.set("output", looked.view.outcome.output);
+  value.set("attempts", whole(report.attempts()));
+  value.set("retries", whole(report.retries()));
+  value.set("recoveries", whole(report.recoveries));
+  text::Value steps = text::Value::list();
+  for (std::size_t step = 0; step < report.steps.size(); ++step)
+    steps.add(step_value(report.steps[step], looked.view.plan->steps[step]));
+  value.set("steps", std::move(steps));
+  text::Value failures = text::Value::list();
+  for (TroubledItem& item : report.troubled) {
+    looked.snapshot.add_evidence(looked.id, item.failure);
+    failures.add(trouble_value(report, item));
+  }
+  value.set("failures", std::move(failures));
+  if (report.without_details > 0) value.set("failures_left_out", whole(report.without_details));
+  print_json(value);
+}
+
+}  // namespace
+
+int show(const ShowOptions& options) {
+  if (options.html && options.run.json)
+    return usage_error("--html is a page for people and --format json is for programs: take one of them");
+  auto looked = look_at(options.run);
+  if (!looked) return looked.error();
+  if (options.html) return show_page(options, *looked);
+  const auto report = report_of(*looked);
+  if (!report) return show_error(report.error());
+  if (options.run.json) {
+    print_document(*looked, *report);
+  } else {
+    print_text(options.run, *looked, *report, wall_clock_now_exactly());
+  }
+  return exit_done;
+}
+
+}  // namespace reprise::cli

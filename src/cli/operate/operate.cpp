@@ -1,0 +1,247 @@
+// The commands that change what becomes of a run: resume, retry, cancel, pause, signal, wait, rm, and dead letters.
+//
+// While another process owns the shard that has the run it is asked to do it; otherwise it is done here.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/private_file.hpp"
+#include "cli/commands.hpp"
+#include "cli/io.hpp"
+#include "cli/look/looking.hpp"
+#include "cli/operate/operator.hpp"
+#include "cli/run/run_commands.hpp"
+#include "cli/run/watching.hpp"
+#include "cli/store_option.hpp"
+#include "exec/document/program.hpp"
+#include "exec/log_path.hpp"
+#include "runtime/control.hpp"
+#include "runtime/engine_access.hpp"
+#include "runtime/snapshot.hpp"
+
+namespace reprise::cli {
+namespace {
+
+constexpr Duration look_again = std::chrono::milliseconds{200};
+
+struct Known {
+  store::Shard shard;
+  RunId id;
+  runtime::RunView view;
+};
+
+std::expected<Known, int> known_run(const std::string& store, const std::string& name) {
+  auto looked = look_at({.store = store, .run = name});
+  if (!looked) return std::unexpected{looked.error()};
+  return Known{looked->shard, looked->id, std::move(looked->view)};
+}
+
+int done_or_error(const std::expected<void, Error>& answer) { return answer ? exit_done : show_error(answer.error()); }
+
+// Asks the owner of the shard, or becomes it for a moment. Other owners of a moment are worth waiting for.
+std::expected<void, Error> in_shard(const store::Shard& shard, const runtime::ControlRequest& request,
+                                    const std::function<std::expected<void, Error>(Engine&)>& here) {
+  constexpr int looks_max = 40;
+  for (int look = 0;; ++look) {
+    if (auto answer = runtime::ask_owner(shard.path, request)) return *std::move(answer);
+    auto engine = Engine::open({.store = "sqlite:" + shard.path, .threads = 1});
+    if (engine) return here(*engine);
+    if (engine.error().code != ErrorCode::store_locked || look == looks_max) return std::unexpected{engine.error()};
+    system_env().wait_until(system_env().now() + std::chrono::milliseconds{50}, {});
+  }
+}
+
+int operate(const OperateOptions& options, std::string_view operation,
+            const std::function<std::expected<void, Error>(Engine&, const RunId&)>& here) {
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
+  const runtime::ControlRequest request{std::string{operation}, to_string(known->id), options.text, options.payload};
+  return done_or_error(in_shard(known->shard, request, [&](Engine& engine) { return here(engine, known->id); }));
+}
+
+std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) {
+  runtime::WorkChoice choice{.step = options.step};
+  if (!options.item) return choice;
+  if (options.step.empty()) return std::unexpected{usage_error("--item needs --step: which step's item?")};
+  choice.item = static_cast<std::uint32_t>(*options.item);
+  return choice;
+}
+
+// Standard input of an exec that has not succeeded.
+base::SystemResult<void> remove_kept_stdin(const std::string& folder, const runtime::RunView& view) {
+  const auto input = exec::decode_run_input(view.input);
+  if (!input || input->argv.empty() || input->stdin_file.empty()) return {};
+  return base::remove_below(folder, base::name_below(folder, exec::kept_stdin_path(folder, *input)));
+}
+
+// What would fail for good at once is left as it is.
+int refuse_what_cannot_run(const runtime::RunView& view, const WatchOptions& options) {
+  const auto obstacle = obstacle_here(view, options.moved);
+  if (!obstacle) return exit_done;
+  print_error(obstacle->message);
+  return obstacle->exit_code;
+}
+
+// Where the folder of the run is now, as --directory says. The error is an exit code.
+std::expected<WatchOptions, int> with_folder(const ResumeOptions& options, const runtime::RunView& view) {
+  WatchOptions watch = options.watch;
+  if (options.directory.empty()) return watch;
+  std::error_code problem;
+  const auto folder = std::filesystem::canonical(options.directory, problem);
+  if (problem || !std::filesystem::is_directory(folder, problem))
+    return std::unexpected{usage_error(fmt::format("--directory: {} is not a folder", options.directory))};
+  const auto input = exec::decode_run_input(view.input);
+  if (!input) return std::unexpected{usage_error("--directory: only runs of documents and commands have a folder")};
+  const auto opened =
+      input->sealed.empty() ? std::unexpected{std::string{}} : exec::load_program(*input, exec::without_files);
+  watch.moved = {opened ? (*opened)->input.directory : input->directory, folder.string()};
+  return watch;
+}
+
+// A process that works with the shard already knows the folder as it was.
+std::expected<void, Error> attach(RunSession& session, const store::Shard& shard) {
+  if (auto attached = session.attach(shard); !attached) return attached;
+  if (!session.options().moved || session.owns_shard()) return {};
+  return std::unexpected{
+      Error{ErrorCode::store_locked,
+            "another process works with this part of the store, and --directory cannot reach it; stop it first"}};
+}
+
+// Between two looks at it.
+bool has_ended_meanwhile(const Known& known) {
+  auto snapshot = runtime::ShardSnapshot::open(known.shard.path);
+  const auto view = snapshot ? snapshot->run(known.id) : std::unexpected{snapshot.error()};
+  return view && *view && !is_open((*view)->info.status);
+}
+
+// A run keeps the document it was begun with. Whoever has put the file right meanwhile must know.
+void tell_if_document_changed(const runtime::RunView& view, const WatchOptions& options) {
+  auto input = exec::decode_run_input(view.input);
+  if (!input || input->is_exec() || options.progress == ProgressMode::quiet) return;
+  input->moved = options.moved;
+  const auto opened = input->sealed.empty() ? std::unexpected{std::string{}} : exec::load_program(*input);
+  if (!opened && !input->sealed.empty()) return;  // whoever resumes the run says why
+  const exec::RunInput& whole = opened ? (*opened)->input : *input;
+  const std::string& folder = options.moved && !opened ? options.moved->to : whole.directory;
+  const auto path = std::filesystem::path{folder} / std::filesystem::path{whole.file}.filename();
+  std::ifstream file{path, std::ios::binary};
+  if (!file || std::string{std::istreambuf_iterator<char>{file}, {}} == whole.text) return;
+  print_error(
+      fmt::format("{} has changed; this run continues with the document it was started with. To run the new one: "
+                  "reprise run {}\n",
+                  input->file, input->file));
+}
+
+}  // namespace
+
+int resume(const ResumeOptions& options) {
+  const auto known = known_run(options.watch.store, options.run);
+  if (!known) return known.error();
+  const RunStatus status = known->view.info.status;
+  if (status == RunStatus::succeeded) {
+    print_error(fmt::format("run {} has succeeded: there is nothing to resume\n", to_string(known->id)));
+    return exit_done;
+  }
+  if (status == RunStatus::failed) {
+    print_error(fmt::format("run {} has failed for good; to try again what failed: {}\n", to_string(known->id),
+                            suggested(options.watch.store, "retry", known->id)));
+    return exit_failed;
+  }
+  // Who has paused it while it ran wants it to go on there, where it is watched already.
+  if (status == RunStatus::paused && is_worked_on(known->shard, known->id)) {
+    if (const auto answer = runtime::ask_owner(known->shard.path, {"resume", to_string(known->id)}))
+      return done_or_error(*answer);
+  }
+  // Before signals are taken: a file that hangs can be interrupted.
+  const auto watch = with_folder(options, known->view);
+  if (!watch) return watch.error();
+  if (const int refused = refuse_what_cannot_run(known->view, *watch); refused != exit_done) return refused;
+  tell_if_document_changed(known->view, *watch);
+  auto session = RunSession::open(*watch);
+  if (!session) return session.error();
+  if (auto attached = attach(**session, known->shard); !attached) return show_error(attached.error());
+  if (auto going = (*session)->go_on(known->id); !going) return show_error(going.error());
+  return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
+}
+
+int retry(const ResumeOptions& options) {
+  const auto known = known_run(options.watch.store, options.run);
+  if (!known) return known.error();
+  const auto choice = choice_of(options);
+  if (!choice) return choice.error();
+  // Before signals are taken: a file that hangs can be interrupted.
+  const auto watch = with_folder(options, known->view);
+  if (!watch) return watch.error();
+  if (const int refused = refuse_what_cannot_run(known->view, *watch); refused != exit_done) return refused;
+  tell_if_document_changed(known->view, *watch);
+  auto session = RunSession::open(*watch);
+  if (!session) return session.error();
+  if (auto attached = attach(**session, known->shard); !attached) return show_error(attached.error());
+  if (auto again = (*session)->retry(known->id, *choice); !again) return show_error(again.error());
+  return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
+}
+
+int cancel(const OperateOptions& options) {
+  return operate(options, "cancel", [&](Engine& engine, const RunId& run) { return engine.cancel(run, options.text); });
+}
+
+int pause(const OperateOptions& options) {
+  return operate(options, "pause", [](Engine& engine, const RunId& run) { return engine.pause(run); });
+}
+
+int signal_run(const OperateOptions& options) {
+  return operate(options, "signal",
+                 [&](Engine& engine, const RunId& run) { return engine.signal(run, options.text, options.payload); });
+}
+
+int wait_for(const OperateOptions& options) {
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
+  while (true) {
+    auto snapshot = runtime::ShardSnapshot::open(known->shard.path);
+    if (!snapshot) return show_error(snapshot.error());
+    const auto view = snapshot->run(known->id);
+    if (!view) return show_error(view.error());
+    if (!*view) return show_error({ErrorCode::not_found, "the run is gone"});
+    const RunOutcome& outcome = (*view)->outcome;
+    if (!is_open((*view)->info.status)) return exit_code_of(RunSession::End{outcome, 0});
+    if (!is_worked_on(known->shard, known->id) && !has_ended_meanwhile(*known)) {
+      print_error(fmt::format("no process is working on run {}; resume it with: {}\n", to_string(known->id),
+                              suggested(options.store, "resume", known->id)));
+      return exit_failed;
+    }
+    system_env().wait_until(system_env().now() + look_again, {});
+  }
+}
+
+int remove_run(const OperateOptions& options) {
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
+  const std::string url = store_url(options.store);
+  const auto forgotten = in_shard(known->shard, {"remove", to_string(known->id)},
+                                  [&](Engine& engine) { return engine.remove(known->id); });
+  if (!forgotten) return show_error(forgotten.error());
+  const std::string folder = store_folder(url);
+  auto removed = base::remove_below(folder, base::name_below(folder, exec::log_folder(folder, known->id)));
+  if (removed) removed = remove_kept_stdin(folder, known->view);
+  if (!removed) {
+    print_error("reprise: the run is deleted, but its files could not be removed: " + base::words_of(removed.error()) +
+                "\n");
+  }
+  return exit_done;
+}
+
+int dead_letters_drop(const OperateOptions& options) {
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
+  const auto place = parse_work_place(options.text);
+  if (!place) return show_error(place.error());
+  const runtime::WorkChoice choice{.step = place->step, .item = place->item};
+  return done_or_error(in_shard(known->shard, request_for("drop", known->id, choice), [&](Engine& engine) {
+    return runtime::EngineAccess::drop(engine, known->id, choice);
+  }));
+}
+
+}  // namespace reprise::cli

@@ -1,0 +1,52 @@
+// What other processes may ask of the one that owns a shard, through its control socket.
+//
+//   ping            somebody is here; with a run: and works on it
+//   cancel, pause, signal, remove, drop      as the commands of that name
+//   resume, retry   it is run here, until this process has done its own work; then whoever asked takes the shard and goes on
+//
+// Thread safety: one call at a time, from any thread; the host must outlive it.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <reprise/engine.hpp>
+
+#include "exec/document/relocation.hpp"
+#include "host/flow_host.hpp"
+#include "runtime/control.hpp"
+#include "runtime/engine_access.hpp"
+#include "runtime/shard_snapshot.hpp"
+
+namespace reprise::cli {
+
+class Operator {
+ public:
+  Operator(host::FlowHost& host, std::string shard_path) : host_{host}, shard_path_{std::move(shard_path)} {}
+
+  std::expected<void, Error> operator()(const runtime::ControlRequest& request);
+
+ private:
+  std::expected<void, Error> check_can_run(const RunId& run) const;
+
+  host::FlowHost& host_;
+  std::string shard_path_;
+};
+
+// What failed in the run is ready once more, and goes on.
+std::expected<void, Error> retry_here(host::FlowHost& host, const RunId& run, const runtime::WorkChoice& choice);
+
+// One step or item, in a request: its name in `text`, its number in `payload`.
+runtime::ControlRequest request_for(std::string operation, const RunId& run, const runtime::WorkChoice& choice);
+
+// What this machine or this environment lacks, so that the run would fail for good at once.
+struct Obstacle {
+  int exit_code = 0;
+  std::string message;  // with its line end
+};
+// `moved`: where the folder of the run is now.
+std::optional<Obstacle> obstacle_here(const runtime::RunView& view, const std::optional<exec::Relocation>& moved = {});
+
+}  // namespace reprise::cli

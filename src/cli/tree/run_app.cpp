@@ -1,0 +1,186 @@
+#include "cli/tree/run_app.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/io.hpp"
+#include "cli/look/looking.hpp"
+#include "cli/store_option.hpp"
+#include "cli/tree/options.hpp"
+
+namespace reprise::cli {
+namespace {
+
+void add_watching(CommandShape& command, WatchOptions& options) {
+  add_store(command, options.store);
+  add_choice(command, "--progress", options.progress,
+             Choices<ProgressMode>{{"auto", ProgressMode::automatic},
+                                   {"tty", ProgressMode::live},
+                                   {"plain", ProgressMode::plain},
+                                   {"json", ProgressMode::json},
+                                   {"quiet", ProgressMode::quiet}},
+             "what is told while it runs, on standard error (default: auto)");
+  add_format(command, options.json, "json: the result as one document on standard output");
+  add_choice(command, "--annotations", options.annotations, Choices<bool>{{"github", true}},
+             "at the end, what went wrong as annotations of a workflow");
+}
+
+void add_callbacks(CommandShape& command, WatchOptions& options) {
+  add_option(command, "--callback-listen", options.callback_listen, "ADDRESS",
+             "where async steps are reported to: 127.0.0.1:9000 (default: a free port, the same again on resume)");
+  add_option(command, "--callback-url", options.callback_url, "URL",
+             "what workers are told instead of the address, for a proxy or another machine");
+}
+
+CommandShape run_command(RunFlowOptions& options) {
+  CommandShape command = command_named("run", "Runs a flow to its end");
+  add_watching(command, options.watch);
+  add_callbacks(command, options.watch);
+  add_argument(command, "FILE", options.file, "a flow document; - reads standard input");
+  add_option(command, "--input", options.input, "JSON|@FILE", "parameters as one JSON object, or @file");
+  add_option(command, "--set", options.set, "KEY=VALUE", "one parameter; may be given again");
+  add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_flag(command, "--dry-run", options.dry_run, "shows the plan and starts nothing");
+  set_footer(command,
+             "Ctrl-C stops it and loses nothing; it prints the command that resumes it. Twice: kills what runs.\n\n"
+             "  reprise run nightly.yaml --set date=2026-11-15\n"
+             "  reprise run nightly.yaml --dry-run");
+  command.run = [&options] { return run_flow(options); };
+  return command;
+}
+
+CommandShape exec_shape(ExecOptions& options) {
+  CommandShape command = command_named("exec", "Runs one command, retried and durable");
+  options.watch.only_trouble = true;
+  add_watching(command, options.watch);
+  add_option(command, "--retry", options.retry, "NAME", "none, standard (default), aggressive or patient");
+  add_option(command, "--max-attempts", options.max_attempts, "N", "attempts in all, or unlimited");
+  add_option(command, "--backoff", options.backoff, "SPEC", "kind, first wait and longest: exponential:1s..30s");
+  add_option(command, "--jitter", options.jitter, "KIND", "none, full, equal or a ratio such as 25%");
+  add_option(command, "--timeout", options.timeout, "TIME", "of each attempt");
+  add_option(command, "--max-elapsed", options.max_elapsed, "TIME",
+             "of all attempts and waits; what runs then is stopped");
+  add_option(command, "--only-on", options.only_on, "LIST", "retry only these failures: transient,exit:75").is_list =
+      true;
+  add_option(command, "--never-on", options.never_on, "LIST", "never retry these").is_list = true;
+  add_option(command, "--policy", options.policy.file, "FILE",
+             "a whole policy from a file, instead of the options above but --timeout");
+  add_choice(command, "--from", options.policy.from, dialects(), "the dialect of that file (default: native)");
+  add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_choice(
+      command, "--stdin", options.standard_input,
+      Choices<StdinMode>{{"auto", StdinMode::automatic}, {"replay", StdinMode::replay}, {"none", StdinMode::none}},
+      "auto (default): what a file or a pipe holds is given to each attempt; replay: whatever it is; none: nothing");
+  add_flag(
+      command, "-n,--no-stdin", [&options] { options.standard_input = StdinMode::none; },
+      "leaves standard input alone, as in a `while read` loop (--stdin none)");
+  add_arguments(command, "CMD", options.command, "ARG...", "the command and its arguments");
+  command.ends_with_arguments = true;
+  set_footer(
+      command,
+      "Only the successful attempt's output reaches standard output. Standard input that is a file or a pipe is\n"
+      "given to each attempt anew: a file is copied from its position, which stays; a pipe is read to its end\n"
+      "first (-n leaves it to the script around).\n\n"
+      "Exit code: the command's own; 124 timed out, 125 bad usage or trouble of exec itself, 126 not executable,\n"
+      "127 not found.\n\n"
+      "  reprise exec --retry aggressive --timeout 30s -- curl -fsS -o data.json https://example.org/\n"
+      "  reprise exec --max-attempts 5 --backoff exponential:1s..30s -- ./upload.sh\n"
+      "  reprise exec --policy retry.json --from azolla -- ./upload.sh");
+  command.run = [&options] { return exec_command(options); };
+  return command;
+}
+
+enum class Extent : bool { run, may_be_part };  // --step and --item
+
+// `parent`: the words above the command, for its example: "dead-letters ".
+CommandShape resume_command(const std::string& parent, const std::string& name, const char* help,
+                            ResumeOptions& options, Extent extent, int (*action)(const ResumeOptions&)) {
+  CommandShape command = command_named(name, help);
+  add_watching(command, options.watch);
+  add_callbacks(command, options.watch);
+  add_run_name(command, options.run);
+  add_option(command, "--directory", options.directory, "DIR", "where the folder of the run is now, if it was moved");
+  if (extent == Extent::may_be_part) {
+    add_option(command, "--step", options.step, "STEP", "only this step");
+    add_number(command, "--item", options.item, {0, UINT32_MAX}, "only this item of it (0 is the first)");
+  }
+  set_footer(command, fmt::format("  reprise {}{} @last", parent, name));
+  command.run = [&options, action] { return action(options); };
+  return command;
+}
+
+CommandShape operation(const std::string& name, const char* help, OperateOptions& options,
+                       int (*action)(const OperateOptions&)) {
+  CommandShape command = command_named(name, help);
+  add_run_name(command, options.run);
+  add_store(command, options.store, StoreKind::file);
+  set_footer(command, fmt::format("  reprise {} @last", name));
+  command.run = [&options, action] { return action(options); };
+  return command;
+}
+
+CommandShape cancel_command(OperateOptions& options) {
+  CommandShape command = operation("cancel", "Stops a run; it can be resumed", options, cancel);
+  add_option(command, "--why", options.text, "TEXT", "a reason, for the history");
+  return command;
+}
+
+CommandShape signal_command(OperateOptions& options) {
+  CommandShape command =
+      operation("signal", "Brings a run the signal or approval that a step waits for", options, signal_run);
+  add_argument(command, "NAME", options.text, "as the step's `signal:` has it");
+  add_argument(command, "DATA", options.payload, "what the step's output will be: JSON or text", Presence::optional);
+  set_footer(command, "  reprise signal @last approval '{\"by\": \"ada\"}'");
+  return command;
+}
+
+CommandShape drop_command(OperateOptions& options) {
+  CommandShape command = operation("drop", "Discards a dead letter", options, dead_letters_drop);
+  add_place(command, options.text, Presence::required);
+  set_footer(command, "  reprise dead-letters drop @last 'fetch[57]'");
+  return command;
+}
+
+CommandShape validate_command(ValidateOptions& options) {
+  CommandShape command = command_named("validate", "Are these flow documents valid, and what do they mean?");
+  add_arguments(command, "FILE", options.files, "...", "flow documents; - reads standard input");
+  add_format(command, options.json, "json: one line for each file (default: text)");
+  set_footer(command, "Exit code 0: all valid. 3: at least one is not.\n\n  reprise validate flows/*.yaml");
+  command.run = [&options] { return validate(options); };
+  return command;
+}
+
+}  // namespace
+
+void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOptions& look) {
+  std::vector<CommandShape>& commands = root.commands;
+  commands.push_back(run_command(options.run));
+  commands.push_back(exec_shape(options.exec));
+  commands.push_back(resume_command("", "resume", "Resumes a run that was interrupted, paused or cancelled",
+                                    options.resume, Extent::run, resume));
+  CommandShape again =
+      resume_command("", "retry", "Tries again what has failed in a run", options.retry, Extent::may_be_part, retry);
+  set_footer(again,
+             "  reprise retry @last --step fetch --item 57\n"
+             "  reprise retry @last-failed");
+  commands.push_back(std::move(again));
+  commands.push_back(cancel_command(options.cancel));
+  commands.push_back(
+      operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options.pause, pause));
+  commands.push_back(signal_command(options.signal));
+  commands.push_back(operation("wait", "Waits until a run has ended; gives its exit code", options.wait, wait_for));
+  commands.push_back(operation("rm", "Deletes a run that has ended, and its logs", options.remove, remove_run));
+  commands.push_back(validate_command(options.validate));
+
+  CommandShape& letters = root.command("dead-letters");
+  letters.commands.push_back(
+      resume_command("dead-letters ", "retry", "Tries them again", options.retry_letter, Extent::may_be_part, retry));
+  letters.commands.push_back(drop_command(options.drop_letter));
+  CommandShape& story = root.command("replay");
+  add_flag(story, "--validate", options.validate_replay, "runs it again, in memory, and reports every difference");
+  story.run = [&options, &look] {
+    return options.validate_replay ? validate_replay(look.replay) : replay(look.replay);
+  };
+}
+
+}  // namespace reprise::cli
