@@ -189,7 +189,7 @@ PayloadView take_payload(ByteReader& in, std::uint64_t head) noexcept {
 
 // What came after the first version stands behind the rest, where its readers do not look.
 void draft_later_fields(Draft& draft, const Failure& failure) noexcept {
-  if (failure.cause == 0 && failure.evidence.empty()) return;
+  if (failure.cause == 0 && failure.evidence_size == 0 && failure.evidence.empty()) return;
   draft.numbers_at_the_end({failure.cause, failure.evidence_size, failure.evidence.size()});
   draft.bytes(failure.evidence);
 }

@@ -199,7 +199,7 @@ Failure any_stored_failure() {
   if (any_flag()) failure.permanent = any_flag();
   if (any_flag()) failure.cause = any_number<std::uint64_t>();
   if (any_flag()) failure.evidence = "e" + any_bytes();
-  if (!failure.evidence.empty()) failure.evidence_size = failure.evidence.size() + (any_flag() ? 1000 : 0);
+  if (any_flag()) failure.evidence_size = any_number<std::uint64_t>();
   return failure;
 }
 
