@@ -74,6 +74,7 @@ enum class EventType : std::uint8_t {
   handed_over = 25,  // the attempt's end comes from elsewhere: a sub-flow, which is a run of its own
   handed_back = 26,  // that run has ended, and the attempt checks what it brought
   extended = 27,     // the engine did not run when the attempt's time was over: it gets more
+  reserved = 28,     // the first attempt is recorded ahead of a free place: `started` follows when it begins
 };
 std::string_view name_of(EventType type) noexcept;
 std::optional<EventType> event_type_named(std::string_view name) noexcept;
@@ -95,6 +96,7 @@ struct Event {
   bool lost = false;            // failed: the engine died during the attempt
   bool precondition = false;    // failed: before there was an attempt
   bool cut = false;             // failed: a limit of the work item itself ended the attempt
+  bool withdrawn = false;       // reserved: it will not begin, and the work item is as if nothing had been
   // failed; retrying and a retry's started: the failure before it; interrupted: what stopped it, if that is known
   std::optional<Failure> failure = {};
   bool resumes = false;                  // reopened: what was stopped goes on, and nothing that had failed

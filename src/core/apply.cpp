@@ -58,10 +58,10 @@ void forget_failure(Item& item) {
 }
 
 // An attempt that did not end by itself is not used.
-void count_attempt(Trouble& trouble, const Record& failed) {
+void count_attempt(Trouble& trouble, const Record& failed, bool was_reserved) {
   if (failed.lost) {
     ++trouble.lost;
-    ++trouble.lost_in_a_row;
+    if (!was_reserved) ++trouble.lost_in_a_row;  // it may never have begun, and costs nothing
     return;
   }
   trouble.lost_in_a_row = 0;
@@ -207,6 +207,8 @@ void Core::apply(Run& run, const Record& record) {
       return apply_submitted(run, record);
     case EventType::prepared:
       return apply_prepared(run, record);
+    case EventType::reserved:
+      return apply_reserved(run, record);
     case EventType::started:
       return apply_started(run, record);
     case EventType::completed:
@@ -320,21 +322,38 @@ void Core::deactivate(Run& run, std::uint32_t step) {
 }
 
 void Core::take_place(Run& run, std::uint32_t step) {
-  ++queues_[run.plan->queues[step]].running;
+  ++queues_[run.plan->queues[step]].taken;
   ++counters_.running;
 }
 
 void Core::leave_place(Run& run, std::uint32_t step) {
   Queue& queue = queues_[run.plan->queues[step]];
-  REPRISE_CHECK(queue.running > 0 && counters_.running > 0, run.number);
-  --queue.running;
+  REPRISE_CHECK(queue.taken > 0 && counters_.running > 0, run.number);
+  --queue.taken;
   --counters_.running;
 }
 
+// It has begun, or will not.
+void Core::item_left_reserved(Run& run, std::uint32_t step) {
+  REPRISE_CHECK(run.steps[step].reserved > 0, run.number);
+  --run.steps[step].reserved;
+  if (!run.live) return;
+  Queue& queue = queues_[run.plan->queues[step]];
+  REPRISE_CHECK(run.reserved > 0 && counters_.reserved > 0 && queue.taken > 0, run.number);
+  --run.reserved;
+  --counters_.reserved;
+  --queue.taken;
+}
+
 void Core::item_stopped_running(Run& run, std::uint32_t step, std::uint32_t index, Item& item) {
+  if (item.status == ItemStatus::reserved) {
+    item.token = 0;
+    return item_left_reserved(run, step);
+  }
   const bool was_outside = item.status == ItemStatus::outside;
   if (item.status != ItemStatus::running && !was_outside) return;
   REPRISE_CHECK(run.steps[step].running > 0, run.number);
+  if (was_outside && run.live) effects_.settled.push_back({run.number, step, index, item.token});
   item.token = 0;
   --run.steps[step].running;
   if (was_outside) run.extra->outside.erase({step, index});
@@ -366,7 +385,7 @@ void Core::release_dependants(Run& run, std::uint32_t step, Time time) {
 
 void Core::check_step_end(Run& run, std::uint32_t step, Time time) {
   StepState& state = run.steps[step];
-  if (state.status != StepStatus::active || state.running > 0 || state.canceled > 0) return;
+  if (state.status != StepStatus::active || state.taken() > 0 || state.canceled > 0) return;
   const bool doomed = is_doomed(run, step);
   // A step whose circuit is open is over when nothing of it is left that may still start: the last resorts of its items.
   const bool is_over = is_given_up(run, step) || (doomed && has_nothing_waiting(state));
@@ -405,15 +424,40 @@ void Core::apply_item_policies(Run& run, const Record& record) {
   if (read != nullptr) extra_of(run).item_policies.emplace(record.step, std::move(read));
 }
 
+// Nothing but a promise of a place: clocks begin with `started`. Taken back, it is as if it had never been.
+void Core::apply_reserved(Run& run, const Record& record) {
+  StepState& state = run.steps[record.step];
+  if (record.withdrawn) {
+    const Item* const item = state.touched(record.item);
+    if (item == nullptr || item->status != ItemStatus::reserved) return;  // damaged: nothing of it fits
+    item_left_reserved(run, record.step);
+    state.return_item(record.item);
+    return check_step_end(run, record.step, record.time);  // it may have been the last that a failed step waited for
+  }
+  state.touch(record.item);
+  Item& item = state.item(record.item);
+  if (item.status != ItemStatus::untouched) return;
+  item.status = ItemStatus::reserved;
+  item.attempt = record.attempt;
+  item.token = static_cast<std::uint32_t>(record.sequence);
+  ++state.reserved;
+  if (!run.live) return;
+  ++run.reserved;
+  ++counters_.reserved;
+  ++queues_[run.plan->queues[record.step]].taken;
+}
+
 void Core::apply_started(Run& run, const Record& record) {
   StepState& state = run.steps[record.step];
-  state.next = std::max(state.next, record.item + 1);
+  state.touch(record.item);
   Item& item = state.item(record.item);
   disarm(item.timer);
+  const bool was_reserved = item.status == ItemStatus::reserved;  // it keeps its token
+  if (was_reserved) item_left_reserved(run, record.step);
   item.status = ItemStatus::running;
   item.due = 0;
   item.attempt = record.attempt;
-  item.token = static_cast<std::uint32_t>(record.sequence);
+  if (!was_reserved) item.token = static_cast<std::uint32_t>(record.sequence);
   if (item.first_started == 0) item.first_started = record.time;
   ++state.running;
   if (!run.live) return;
@@ -463,7 +507,7 @@ void Core::apply_extended(Run& run, const Record& record) {
 
 void Core::apply_completed(Run& run, const Record& record) {
   StepState& state = run.steps[record.step];
-  state.next = std::max(state.next, record.item + 1);
+  state.touch(record.item);
   Item& item = state.item(record.item);
   item_stopped_running(run, record.step, record.item, item);
   disarm(item.timer);
@@ -478,14 +522,15 @@ void Core::apply_completed(Run& run, const Record& record) {
 
 void Core::apply_failed(Run& run, const Record& record) {
   StepState& state = run.steps[record.step];
-  state.next = std::max(state.next, record.item + 1);
+  state.touch(record.item);
   if (state.status == StepStatus::preparing) end_preparing(run, state);  // its items could not even be counted
   Item& item = state.item(record.item);
   const bool had_begun = item.token != 0;
+  const bool was_reserved = item.status == ItemStatus::reserved;
   item_stopped_running(run, record.step, record.item, item);
   disarm(item.timer);
   Trouble& trouble = trouble_of(item);
-  if (run.judges_own_failures_only() && had_begun) count_attempt(trouble, record);
+  if (run.judges_own_failures_only() && had_begun) count_attempt(trouble, record, was_reserved);
   if (record.failure != nullptr) {
     take_failure(trouble, record, run.judges_own_failures_only());
     if (is_counted(run, record, had_begun)) count_failure(run, record.step, record.failure_class, *record.failure);

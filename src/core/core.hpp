@@ -59,6 +59,7 @@ struct Start {
   std::uint32_t attempt = 0;
   Run* run = nullptr;
   std::shared_ptr<const Payload> brought = {};  // the attempt was outside and goes on with this; nullptr = it begins
+  bool reserved = false;                        // it begins when the executor has a place for it
 };
 
 // An attempt goes on elsewhere.
@@ -87,6 +88,9 @@ struct Effects {
   std::vector<Run*> touched;  // runs with events that are in no commit yet
   std::vector<Start> starts;
   std::vector<AttemptId> cancels;
+  std::vector<AttemptId> take_backs;  // reserved ones that are not to begin any more
+  // What followed from their ends is decided: the places that the executor keeps for them may be taken.
+  std::vector<AttemptId> settled;
   std::vector<Prepare> prepares;
   // For the loop, which answers them before the next commit, so that nothing of it is lost:
   std::vector<Recall> recalls;
@@ -96,6 +100,7 @@ struct Effects {
 struct Counters {
   std::uint64_t ready = 0;
   std::uint64_t running = 0;
+  std::uint64_t reserved = 0;
   std::uint64_t accepted = 0;
   std::uint64_t succeeded = 0;
   std::uint64_t failed = 0;
@@ -122,6 +127,8 @@ class Core {
   const HandlerAddress& address_of(const Run& run, std::uint32_t step) const {
     return queues_[run.plan->queues[step]].address;
   }
+  // How many attempts of its handler may run at a time; 0 = no limit.
+  std::uint32_t limit_of(const Run& run, std::uint32_t step) const { return queues_[run.plan->queues[step]].limit; }
   // From now on runs of documents only go on if they are new (this number or higher), or allowed.
   void restrict_documents(std::uint64_t first_new);
   void allow(std::uint64_t run, Time now);
@@ -129,12 +136,15 @@ class Core {
 
   // ---- inputs ----
   Run& submit(Submission submission, Time now);
+  // The executor had a place for an attempt that was reserved: it began at that time.
+  void began(const AttemptId& id, Time when, Time now);
   // A result that comes late or twice changes nothing. False: it was one of those.
   bool succeeded(const AttemptId& id, const event::PayloadView& output, Time now, std::string_view whole_output = {});
   // `end` says what ended it: itself, its own time (timed_out), or the deadline that the job was given.
   bool failed(const AttemptId& id, const Failure& failure, bool precondition, Time now,
               AttemptEnd end = AttemptEnd::failed);
-  // The engine itself stopped it: neither a success nor a failure. `began`: the work may have had effects already.
+  // The engine itself stopped it: neither a success nor a failure. `began`: the work may have had effects already. One that was
+  // reserved and has not begun is as if it had never been.
   bool interrupted(const AttemptId& id, Time now, bool began = true);
   bool lost(const AttemptId& id, Time now);  // what worked on it is gone
   // The attempt leaves the executor: its end comes from outside, as one of the three above, and is taken once, by its token. Told again,
@@ -187,7 +197,10 @@ class Core {
   // Starts ready work, first those of high priority: as much as the limits allow, and as `room` says for a handler. What is started for
   // one handler takes the room of all that have the same executor.
   using Room = std::function<std::size_t(const HandlerAddress& address)>;
-  void dispatch(const Room& room, std::size_t limit, Time now);
+  // Where a limit is reached, first attempts are recorded ahead (`reserved`): so many as may wait in the executor for one of the places
+  // that the limit allows.
+  using Ahead = std::function<std::size_t(const HandlerAddress& address, std::uint32_t places)>;
+  void dispatch(const Room& room, std::size_t limit, Time now, const Ahead& ahead = {});
 
   // ---- recovery, and coming and going ----
   Run* find(std::uint64_t number) const noexcept { return runs_.find(number); }
@@ -229,7 +242,7 @@ class Core {
     bool open = false;
     HandlerAddress address = {};
     std::uint32_t limit = 0;
-    std::uint32_t running = 0;
+    std::uint32_t taken = 0;  // by attempts that run or are reserved
     std::size_t size = 0;
     std::size_t room = 0;  // in dispatch(): of its executor, as that handler has it
     std::array<std::deque<Entry>, priorities> levels;
@@ -239,6 +252,7 @@ class Core {
   void apply(Run& run, const event::Record& record);
   void apply_submitted(Run& run, const event::Record& record);
   void apply_started(Run& run, const event::Record& record);
+  void apply_reserved(Run& run, const event::Record& record);
   void apply_completed(Run& run, const event::Record& record);
   void apply_failed(Run& run, const event::Record& record);
   void apply_retrying(Run& run, const event::Record& record);
@@ -262,6 +276,7 @@ class Core {
   void deactivate(Run& run, std::uint32_t step);
   void release_dependants(Run& run, std::uint32_t step, Time time);
   void item_stopped_running(Run& run, std::uint32_t step, std::uint32_t index, Item& item);
+  void item_left_reserved(Run& run, std::uint32_t step);
   void take_place(Run& run, std::uint32_t step);  // in the executor, as its queue counts
   void leave_place(Run& run, std::uint32_t step);
   void check_step_end(Run& run, std::uint32_t step, Time time);
@@ -282,8 +297,19 @@ class Core {
   void release_held(Run& run, std::uint32_t step);
   void take_timers(Run& run);
   void disarm(TimerWheel::Handle& handle);
-  bool start_next(Queue& queue, std::size_t level, Time now);
+
+  // dispatch.cpp: what begins
+  bool has_place(const Queue& queue, const Entry& entry, const Ahead& ahead) const;
+  bool may_reserve(const Run& run, std::uint32_t step, const Queue& queue, const Ahead& ahead) const;
+  enum class Begun : std::uint8_t { nothing, started, reserved };
+  Begun start_next(Queue& queue, std::size_t level, const Ahead& ahead, Time now);
+  Begun start_untouched(Run& run, std::uint32_t step, const Queue& queue, const Ahead& ahead, Time now);
   bool start(Run& run, std::uint32_t step, std::uint32_t item, Time now);
+  void reserve(Run& run, std::uint32_t step, std::uint32_t item, Time now);
+  void give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time now);
+  void take_back(Run& run, std::uint32_t step, Time now);
+  void take_back_if_doomed(Run& run, std::uint32_t step, Time now);
+  void withdraw(Run& run, const AttemptId& id, Time now);
 
   // handle.cpp
   void emit(Run& run, event::Record& record, Time now);
@@ -297,7 +323,6 @@ class Core {
   void fail_last_resort(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, AttemptEnd end,
                         Time now);
   void repeat_last_resort(Run& run, std::uint32_t step, std::uint32_t index, const Failure& failure, Time now);
-  void give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time now);
   void forget_handle(const TimerWheel::Timer& timer);
   void fire(const TimerWheel::Timer& timer, Time now);
   void fire_step(Run& run, std::uint32_t step, Time now);
@@ -315,7 +340,9 @@ class Core {
   bool may_revisit(const Run& run, std::uint32_t step) const;
   void lose_running_attempts(Run& run, Time now);
   bool is_asked_for(Run& run, std::uint32_t step);
-  Item* running_item(const AttemptId& id, Run*& run);  // or outside
+  Item* find_open(const AttemptId& id, Run*& run);             // running, outside or reserved
+  Item* open_item(const AttemptId& id, Run*& run);             // the same; what is said of any other comes late
+  Item* begun_item(const AttemptId& id, Run*& run, Time now);  // the same: one that was reserved has begun
 
   std::vector<std::unique_ptr<NumberedPlan>> plans_;  // by number; numbers are small
   std::vector<Queue> queues_;
@@ -341,6 +368,8 @@ bool is_given_up(const Run& run, std::uint32_t step);
 bool lets_go_on(const Run& run, std::uint32_t step);
 // When the run is cancelled if it has not ended; INT64_MAX = never.
 Time deadline_of(const Run& run);
+// How much of the policy's max_elapsed is over for this item.
+Duration elapsed_of(const Run& run, std::uint32_t step, const Item& item, const Policy& policy, Time now);
 // When no attempt of this item may start or run any more, by its policy; INT64_MAX = never.
 Time own_deadline_of(const Run& run, std::uint32_t step, std::uint32_t index);
 // By the rules that the run began with.

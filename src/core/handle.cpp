@@ -17,16 +17,10 @@ namespace {
 
 Core::Answer refuse(std::string message) { return std::unexpected{Error{ErrorCode::invalid, std::move(message)}}; }
 
-Duration since(Time start, Time now) { return Duration{std::max<std::int64_t>(0, now - start)}; }
-
-Duration elapsed_of(const Run& run, std::uint32_t step, const Item& item, const Policy& policy, Time now) {
-  const Time start = clock_start(run, step, &item, policy);
-  return start > 0 ? since(start, now) : Duration{0};
-}
-
-Failure lost_attempt() {
+Failure lost_attempt(bool was_reserved = false) {
   return {.type = "WorkerLost",
-          .message = "the engine ended while the attempt was running",
+          .message = was_reserved ? "the engine ended when the attempt was about to begin, and may have begun it"
+                                  : "the engine ended while the attempt was running",
           .failure_class = FailureClass::transient,
           .kind = FailureKind::worker_lost};
 }
@@ -80,23 +74,36 @@ Run& Core::submit(Submission submission, Time now) {
 }
 
 // The item whose attempt has this token and has not ended; nullptr: there is none (any more).
-Item* Core::running_item(const AttemptId& id, Run*& run) {
+Item* Core::find_open(const AttemptId& id, Run*& run) {
   run = runs_.find(id.run);
   if (run != nullptr && run->live && run->steps != nullptr && id.step < run->step_count()) {
     StepState& state = run->steps[id.step];
     if (state.touched(id.item) != nullptr) {
       Item& item = state.item(id.item);
-      const bool is_open = item.status == ItemStatus::running || item.status == ItemStatus::outside;
+      const bool is_open = item.status == ItemStatus::running || item.status == ItemStatus::outside ||
+                           item.status == ItemStatus::reserved;
       if (is_open && item.token == id.token) return &item;
     }
   }
-  ++counters_.late;
   return nullptr;
+}
+
+Item* Core::open_item(const AttemptId& id, Run*& run) {
+  Item* const item = find_open(id, run);
+  if (item == nullptr) ++counters_.late;
+  return item;
+}
+
+// What is heard of an attempt is heard of one that has begun.
+Item* Core::begun_item(const AttemptId& id, Run*& run, Time now) {
+  Item* const item = open_item(id, run);
+  if (item != nullptr && item->status == ItemStatus::reserved) began(id, now, now);
+  return item;
 }
 
 bool Core::succeeded(const AttemptId& id, const event::PayloadView& output, Time now, std::string_view whole_output) {
   Run* run = nullptr;
-  const Item* const item = running_item(id, run);
+  const Item* const item = begun_item(id, run, now);
   if (item == nullptr) return false;
   Record record{.type = EventType::completed,
                 .step = id.step,
@@ -112,7 +119,7 @@ bool Core::succeeded(const AttemptId& id, const event::PayloadView& output, Time
 
 bool Core::failed(const AttemptId& id, const Failure& failure, bool precondition, Time now, AttemptEnd end) {
   Run* run = nullptr;
-  const Item* const item = running_item(id, run);
+  const Item* const item = begun_item(id, run, now);
   if (item == nullptr) return false;
   // The executor cuts attempts at the run's deadline too, and may be quicker than the timer.
   const Time deadline = deadline_of(*run);
@@ -128,6 +135,7 @@ bool Core::failed(const AttemptId& id, const Failure& failure, bool precondition
   } else {
     fail_attempt(*run, id.step, id.item, failure, end, now);
   }
+  take_back_if_doomed(*run, id.step, now);
   refill(*run, id.step);
   settle(*run, now);
   return true;
@@ -150,7 +158,14 @@ void Core::fail_precondition(Run& run, std::uint32_t step, std::uint32_t index, 
 
 bool Core::interrupted(const AttemptId& id, Time now, bool began) {
   Run* run = nullptr;
-  if (running_item(id, run) == nullptr) return false;
+  const Item* const item = began ? begun_item(id, run, now) : open_item(id, run);
+  if (item == nullptr) return false;
+  if (item->status == ItemStatus::reserved) {
+    withdraw(*run, id, now);
+    refill(*run, id.step);
+    settle(*run, now);
+    return true;
+  }
   interrupt_attempt(*run, id.step, id.item, nullptr, began, now);
   settle(*run, now);
   return true;
@@ -169,8 +184,9 @@ void Core::interrupt_attempt(Run& run, std::uint32_t step, std::uint32_t index, 
 
 bool Core::lost(const AttemptId& id, Time now) {
   Run* run = nullptr;
-  if (running_item(id, run) == nullptr) return false;
+  if (begun_item(id, run, now) == nullptr) return false;
   fail_attempt(*run, id.step, id.item, lost_attempt(), AttemptEnd::lost, now);
+  take_back_if_doomed(*run, id.step, now);
   refill(*run, id.step);
   settle(*run, now);
   return true;
@@ -178,12 +194,12 @@ bool Core::lost(const AttemptId& id, Time now) {
 
 Run* Core::run_of(const AttemptId& id) {
   Run* run = nullptr;
-  return running_item(id, run) != nullptr ? run : nullptr;
+  return open_item(id, run) != nullptr ? run : nullptr;
 }
 
 bool Core::handed_over(const AttemptId& id, const HandOver& to, Time now) {
   Run* run = nullptr;
-  const Item* const item = running_item(id, run);
+  const Item* const item = begun_item(id, run, now);
   if (item == nullptr) return false;
   Record record{.type = EventType::handed_over,
                 .step = id.step,
@@ -206,7 +222,7 @@ bool Core::handed_over(const AttemptId& id, const HandOver& to, Time now) {
 
 bool Core::handed_back(const AttemptId& id, std::shared_ptr<const Payload> brought, Time now) {
   Run* run = nullptr;
-  const Item* const item = running_item(id, run);
+  const Item* const item = open_item(id, run);
   if (item == nullptr || item->status != ItemStatus::outside) return false;
   Record record{.type = EventType::handed_back, .step = id.step, .item = id.item, .attempt = item->attempt};
   emit(*run, record, now);
@@ -216,7 +232,7 @@ bool Core::handed_back(const AttemptId& id, std::shared_ptr<const Payload> broug
 
 bool Core::extended(const AttemptId& id, Time due, Time now) {
   Run* run = nullptr;
-  const Item* const item = running_item(id, run);
+  const Item* const item = open_item(id, run);
   if (item == nullptr || item->status != ItemStatus::outside) return false;
   Record record{.type = EventType::extended, .step = id.step, .item = id.item, .attempt = item->attempt, .due = due};
   emit(*run, record, now);
@@ -225,7 +241,7 @@ bool Core::extended(const AttemptId& id, Time due, Time now) {
 
 void Core::progressed(const AttemptId& id, std::string_view text, Time now) {
   Run* run = nullptr;
-  const Item* const item = running_item(id, run);
+  const Item* const item = begun_item(id, run, now);
   if (item == nullptr) return;
   Record record{.type = EventType::progress, .step = id.step, .item = id.item, .attempt = item->attempt, .text = text};
   emit(*run, record, now);
@@ -256,6 +272,7 @@ Decision Core::judge(Run& run, std::uint32_t step, std::uint32_t index, const Fa
     history.previous_delay = Duration{item.trouble->previous_delay};
     history.lost_in_a_row = item.trouble->lost_in_a_row + 1;
   }
+  if (item.status == ItemStatus::reserved) history.lost_in_a_row = 0;  // nobody knows whether it had begun: not counted
   if (by_own_failures) {
     history.end = end;
     history.effect = plan.effect;
@@ -420,39 +437,6 @@ void Core::skip_waiting_items(Run& run, std::uint32_t step, Time now) {
     Record letter{.type = EventType::dead_lettered, .step = step, .item = index, .attempt = attempt};
     emit(run, letter, now);
   }
-}
-
-// The wait is over, but so is the time: the timer, a pause or a queue was late.
-void Core::give_up_late(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
-  const Item& item = *run.steps[step].touched(index);
-  const Failure failure = item.trouble != nullptr ? item.trouble->failure : Failure{};
-  retry_or_give_up(
-      run, step, index, failure,
-      {.reason = StopReason::deadline, .failure_class = failure.failure_class.value_or(FailureClass::transient)},
-      AttemptEnd::failed, now);
-  refill(run, step);
-  settle(run, now);
-}
-
-bool Core::start(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
-  StepState& state = run.steps[step];
-  const Policy& policy = run.policy(step, index);
-  const Item* const item = state.touched(index);
-  const std::uint32_t attempt = (item != nullptr ? item->attempt : 0) + 1;
-  const bool by_policy = attempt > 1 && item->has_begun() && item->stage == stage::main;
-  if (by_policy && policy.max_elapsed && elapsed_of(run, step, *item, policy, now) >= *policy.max_elapsed) {
-    give_up_late(run, step, index, now);
-    return false;
-  }
-  if (by_policy && item->trouble != nullptr && item->trouble->failure.failure_class == FailureClass::contract_failure) {
-    Record rework{.type = EventType::rework, .step = step, .item = index, .attempt = attempt};
-    emit(run, rework, now);
-  }
-  Record record{.type = EventType::started, .step = step, .item = index, .attempt = attempt};
-  emit(run, record, now);
-  ++counters_.attempts;
-  effects_.starts.push_back({{run.number, step, index, static_cast<std::uint32_t>(record.sequence)}, attempt, &run});
-  return true;
 }
 
 // Are the items of this step still to be counted? A run that is cancelled or has ended asks again when it is reopened.
@@ -660,7 +644,7 @@ void Core::call_off(Run& run, std::uint32_t step) {
   cancel_preparation(run, step);
   run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
     const AttemptId id{run.number, step, index, item.token};
-    if (item.status == ItemStatus::running) effects_.cancels.push_back(id);
+    if (item.status == ItemStatus::running || item.status == ItemStatus::reserved) effects_.cancels.push_back(id);
     if (item.status == ItemStatus::outside) effects_.recalls.push_back({id, run.outside_of(step, index)->run});
   });
 }
@@ -682,6 +666,7 @@ Core::Answer Core::pause(Run& run, Time now) {
   if (run.paused_at != 0) return {};
   Record record{.type = EventType::paused};
   emit(run, record, now);
+  for (std::uint32_t step = 0; run.reserved > 0 && step < run.step_count(); ++step) take_back(run, step, now);
   return {};
 }
 
@@ -821,7 +806,7 @@ void Core::settle(Run& run, Time now) {
       if (went_back && run.steps[step].status == StepStatus::failed) ended.reason = StopReason::max_visits;
     }
     ++(ended.status == RunStatus::succeeded ? counters_.succeeded : counters_.failed);
-  } else if (run.cancel_requested && run.running == 0) {
+  } else if (run.cancel_requested && run.taken() == 0) {
     ended.status = RunStatus::canceled;
     ended.reason = run.reason;
     ++counters_.canceled;
@@ -947,11 +932,15 @@ void Core::adopt(Run& run, Time now) {
   run.live = true;
   run.running = 0;
   run.outside = 0;
+  run.reserved = 0;
   if (run.has_ended()) return;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    run.running += run.steps[step].running;
-    queues_[run.plan->queues[step]].running += run.steps[step].running;
-    counters_.running += run.steps[step].running;
+    const StepState& state = run.steps[step];
+    run.running += state.running;
+    run.reserved += state.reserved;
+    queues_[run.plan->queues[step]].taken += state.taken();
+    counters_.running += state.running;
+    counters_.reserved += state.reserved;
   }
   if (run.extra != nullptr) {
     for (const auto& [place, outside] : run.extra->outside) {
@@ -959,7 +948,7 @@ void Core::adopt(Run& run, Time now) {
       leave_place(run, place.first);
     }
   }
-  if (run.running > run.outside) lose_running_attempts(run, now);
+  if (run.taken() > run.outside) lose_running_attempts(run, now);
   index_run(run, now);
   // Its timer would come a turn too late: nothing starts after the deadline.
   if (!run.has_ended() && !run.cancel_requested && run.paused_at == 0 && deadline_of(run) <= now) {
@@ -971,13 +960,14 @@ void Core::adopt(Run& run, Time now) {
 void Core::lose_running_attempts(Run& run, Time now) {
   Record recovered{.type = EventType::recovered};
   emit(run, recovered, now);
-  const Failure failure = lost_attempt();
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    std::vector<std::uint32_t> lost;
+    std::vector<std::pair<std::uint32_t, bool>> lost;  // and whether it was only reserved
     run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
-      if (item.status == ItemStatus::running) lost.push_back(index);
+      const bool was_reserved = item.status == ItemStatus::reserved;
+      if (item.status == ItemStatus::running || was_reserved) lost.emplace_back(index, was_reserved);
     });
-    for (const std::uint32_t index : lost) fail_attempt(run, step, index, failure, AttemptEnd::lost, now);
+    for (const auto& [index, was_reserved] : lost)
+      fail_attempt(run, step, index, lost_attempt(was_reserved), AttemptEnd::lost, now);
   }
 }
 

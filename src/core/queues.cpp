@@ -25,6 +25,11 @@ Time own_deadline_of(const Run& run, std::uint32_t step, std::uint32_t index) {
   return later(clock_start(run, step, item, policy), policy.max_elapsed->count());
 }
 
+Duration elapsed_of(const Run& run, std::uint32_t step, const Item& item, const Policy& policy, Time now) {
+  const Time start = clock_start(run, step, &item, policy);
+  return Duration{start > 0 ? std::max<std::int64_t>(0, now - start) : 0};
+}
+
 const NumberedPlan* Core::add_plan(std::uint32_t number, std::shared_ptr<const Plan> plan) {
   if (plans_.size() <= number) plans_.resize(number + 1);
   if (plans_[number] != nullptr) return plans_[number].get();
@@ -92,7 +97,7 @@ void Core::index_step(Run& run, std::uint32_t step, Time now) {
     return;
   }
   release_held(run, step);
-  if (state.next < state.items) {
+  if (state.has_untouched()) {
     if (state.due <= now) {
       enqueue_untouched(run, step);
     } else if (state.timer == TimerWheel::none) {
@@ -151,7 +156,7 @@ void Core::enqueue(Run& run, std::uint32_t step, std::uint32_t item) {
 
 void Core::enqueue_untouched(Run& run, std::uint32_t step) {
   StepState& state = run.steps[step];
-  if (state.queued || state.next >= state.items) return;
+  if (state.queued || !state.has_untouched()) return;
   state.queued = true;
   enqueue(run, step, untouched_items);
 }
@@ -177,83 +182,6 @@ void Core::release_held(Run& run, std::uint32_t step) {
   if (state.map == nullptr) return;
   for (const std::uint32_t index : state.map->held) enqueue(run, step, index);
   state.map->held.clear();
-}
-
-void Core::dispatch(const Room& room, std::size_t limit, Time now) {
-  if (counters_.ready == 0) return;
-  std::uint32_t executors = 0;
-  for (Queue& queue : queues_) {
-    executors = std::max(executors, queue.address.executor + 1);
-    queue.room = queue.open && queue.size > 0 ? room(queue.address) : 0;
-  }
-  std::vector<std::size_t> started(executors, 0);
-  std::size_t all = 0;
-  ++rotation_;
-  for (std::size_t level = priorities; level-- > 0;) {
-    for (std::size_t turn = 0; turn < queues_.size(); ++turn) {
-      Queue& queue = queues_[(turn + rotation_) % queues_.size()];
-      std::size_t& taken = started[queue.address.executor];
-      while (!queue.levels[level].empty() && all < limit && taken < queue.room &&
-             (queue.limit == 0 || queue.running < queue.limit)) {
-        if (!start_next(queue, level, now)) continue;
-        ++taken;
-        ++all;
-      }
-    }
-  }
-}
-
-// Takes one entry out and starts what it stands for. False: it was out of date.
-bool Core::start_next(Queue& queue, std::size_t level, Time now) {
-  const Entry entry = queue.levels[level].front();
-  queue.levels[level].pop_front();
-  REPRISE_CHECK(queue.size > 0 && counters_.ready > 0, entry.run);
-  --queue.size;
-  --counters_.ready;
-  Run* const run = runs_.find(entry.run);
-  if (run == nullptr || !run->live || run->steps == nullptr) return false;
-  if (run->queued > 0) --run->queued;  // the entry may be older than the run's stay in memory
-  StepState& state = run->steps[entry.step];
-  const bool untouched = entry.item == untouched_items;
-  if (untouched) {
-    state.queued = state.queued && state.status == StepStatus::preparing;
-  } else if (state.touched(entry.item) != nullptr) {
-    state.item(entry.item).queued = false;
-  }
-  if (state.status != StepStatus::active || run->has_ended() || run->paused_at != 0 || run->cancel_requested)
-    return false;
-  if (!is_allowed(*run)) return false;  // allow() finds it again
-  if (untouched ? is_doomed(*run, entry.step) : is_given_up(*run, entry.step)) return false;
-  if (untouched && state.circuit_open) return false;
-  if (deadline_of(*run) <= now) return false;  // its timer is about to fire
-
-  const StepPlan& plan = run->step_plan(entry.step);
-  const bool step_is_full = plan.max_parallel > 0 && state.running >= plan.max_parallel;
-  const bool run_is_full = run->plan->plan->max_parallel > 0 && run->running >= run->plan->plan->max_parallel;
-  if (untouched) {
-    if (state.due > now) index_step(*run, entry.step, now);  // the clock was set back
-    if (step_is_full || run_is_full || state.next >= state.items || state.due > now) return false;
-    const bool started = start(*run, entry.step, state.next, now);
-    if (state.status == StepStatus::active && (plan.max_parallel == 0 || state.running < plan.max_parallel)) {
-      enqueue_untouched(*run, entry.step);
-    }
-    return started;
-  }
-  if (state.touched(entry.item) == nullptr) return false;  // the step was visited again in the meantime
-  Item& item = state.item(entry.item);
-  if (item.status != ItemStatus::waiting) return false;
-  if (item.due > now) {  // the clock was set back
-    index_item(*run, entry.step, entry.item, item, now);
-    return false;
-  }
-  if (step_is_full || run_is_full) {
-    if (state.map != nullptr) {
-      item.queued = true;
-      state.map->held.push_back(entry.item);
-    }
-    return false;
-  }
-  return start(*run, entry.step, entry.item, now);
 }
 
 bool Core::is_allowed(const Run& run) const {
@@ -288,7 +216,7 @@ void Core::forget(Run& run) {
 
 std::optional<Time> Core::idle_until(const Run& run) const {
   constexpr std::size_t items_max = 256;  // looking at more each time it is touched would cost more than it saves
-  if (run.running > run.outside || run.preparing > 0 || run.has_ended()) return std::nullopt;
+  if (run.taken() > run.outside || run.preparing > 0 || run.has_ended()) return std::nullopt;
   if (run.outside > items_max) return std::nullopt;
   Time earliest = INT64_MAX;
   if (run.outside > 0) {
@@ -306,8 +234,8 @@ std::optional<Time> Core::idle_until(const Run& run) const {
     if (state.status == StepStatus::preparing) earliest = std::min(earliest, run.due);
     if (state.status != StepStatus::active) continue;
     if (state.map != nullptr && !state.map->held.empty()) return std::nullopt;
-    if (state.due > 0 && state.next < state.items) earliest = std::min(earliest, state.due);
-    if (state.due == 0 && state.next < state.items && run.step_plan(step).verb == Verb::call)
+    if (state.due > 0 && state.has_untouched()) earliest = std::min(earliest, state.due);
+    if (state.due == 0 && state.has_untouched() && run.step_plan(step).verb == Verb::call)
       return std::nullopt;  // ready
     for (std::uint32_t index = 0; index < state.next; ++index) {
       const Item* const item = state.touched(index);
@@ -318,7 +246,7 @@ std::optional<Time> Core::idle_until(const Run& run) const {
 }
 
 bool Core::is_backlog(const Run& run) const {
-  return run.live && run.running == 0 && run.preparing == 0 && run.queued > 0 && !run.has_ended();
+  return run.live && run.taken() == 0 && run.preparing == 0 && run.queued > 0 && !run.has_ended();
 }
 
 }  // namespace reprise::core

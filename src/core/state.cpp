@@ -2,6 +2,7 @@
 #include "core/state.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "event/codec.hpp"
 
@@ -106,7 +107,7 @@ Item read_item(ByteReader& in, std::uint8_t version, Time base) {
   Item item;
   const unsigned head = in.byte();
   const unsigned flags = head >> 4U;
-  if ((head & 15U) > static_cast<unsigned>(ItemStatus::outside)) in.fail();
+  if ((head & 15U) > static_cast<unsigned>(ItemStatus::reserved)) in.fail();
   item.status = static_cast<ItemStatus>(head & 15U);
   item.dead_letter = (flags & item_flag::dead_letter) != 0;
   if (item.status == ItemStatus::untouched || !in.ok()) return item;
@@ -143,6 +144,7 @@ void put_step(std::string& out, const StepState& state, Time base) {
 // Running, succeeded … are counted again instead of being stored: they cannot disagree with the items.
 void count_item(StepState& state, const Item& item) {
   state.running += item.status == ItemStatus::running || item.status == ItemStatus::outside ? 1 : 0;
+  state.reserved += item.status == ItemStatus::reserved ? 1 : 0;
   state.succeeded += item.status == ItemStatus::succeeded ? 1 : 0;
   state.failed += item.status == ItemStatus::failed ? 1 : 0;
   state.canceled += item.status == ItemStatus::canceled ? 1 : 0;
@@ -175,7 +177,10 @@ void read_step(ByteReader& in, std::uint8_t version, StepState& state, Time base
   for (std::uint64_t index = 0; index < touched && in.ok(); ++index) {
     state.map->items.push_back(read_item(in, version, base));
     count_item(state, state.map->items.back());
+    if (index < state.next && state.map->items.back().status == ItemStatus::untouched)
+      state.map->returned.push_back(static_cast<std::uint32_t>(index));
   }
+  std::ranges::reverse(state.map->returned);
   if (state.excused > state.failed) in.fail();
 }
 
@@ -292,7 +297,7 @@ const Item* decisive_item(const Run& run) {
     const StepState& state = run.steps[step];
     for (std::uint32_t index = 0; index < state.next; ++index) {
       const Item* const item = state.touched(index);
-      if (item == nullptr || item->status == ItemStatus::untouched) continue;
+      if (item == nullptr || item->status == ItemStatus::untouched || item->status == ItemStatus::reserved) continue;
       if (item->status == ItemStatus::failed && run.status == RunStatus::failed && is_decisive(run, step)) return item;
       if (!run.step_plan(step).runs_finally) found = item;
     }
@@ -306,6 +311,26 @@ std::string_view name_of(StepStatus status) noexcept {
   constexpr std::string_view names[] = {"pending", "preparing", "active",     "succeeded",
                                         "failed",  "skipped",   "unreachable"};
   return names[static_cast<std::size_t>(status)];
+}
+
+void StepState::touch(std::uint32_t index) {
+  next = std::max(next, index + 1);
+  if (map != nullptr && !map->returned.empty()) std::erase(map->returned, index);
+}
+
+void StepState::return_item(std::uint32_t index) {
+  item(index) = Item{};
+  if (map == nullptr) {
+    next = 0;
+    return;
+  }
+  auto& returned = map->returned;
+  returned.insert(std::ranges::lower_bound(returned, index, std::greater{}), index);
+  while (!returned.empty() && returned.front() + 1 == next) {  // the last of them are as if they had never been begun
+    returned.erase(returned.begin());
+    --next;
+  }
+  if (map->items.size() > next) map->items.resize(next);
 }
 
 void Run::reset() {

@@ -26,8 +26,9 @@ using event::Payload;
 using event::Time;
 
 // `outside`: the attempt goes on, and its end comes from elsewhere. It takes no place in the executor, and a restart does not lose it.
+// `reserved`: the first attempt is recorded ahead of a free place, and begins when the executor has one. No clock runs.
 // The numbers are stored.
-enum class ItemStatus : std::uint8_t { untouched, waiting, running, succeeded, failed, canceled, outside };
+enum class ItemStatus : std::uint8_t { untouched, waiting, running, succeeded, failed, canceled, outside, reserved };
 enum class StepStatus : std::uint8_t { pending, preparing, active, succeeded, failed, skipped, unreachable };
 
 // A time from now on, or the end of time: spans may be as long as they like.
@@ -56,7 +57,7 @@ struct Item {
   Time due = 0;  // waiting: until then. outside: when its time is over; 0 = never
   Time first_started = 0;
   std::uint32_t attempt = 0;                    // attempts started so far
-  std::uint32_t token = 0;                      // running, outside: which attempt may report
+  std::uint32_t token = 0;                      // running, outside, reserved: which attempt may report
   TimerWheel::Handle timer = TimerWheel::none;  // volatile
   ItemStatus status = ItemStatus::untouched;
   bool queued = false;  // volatile: stands in a ready queue
@@ -81,7 +82,9 @@ struct Item {
 struct Map {
   std::vector<Item> items;          // those touched so far
   std::vector<std::uint32_t> held;  // volatile: due items that max_parallel holds back
-  Payload list;                     // for_each: the elements
+  // Untouched again: what was reserved for them was taken back. The last number comes first. Follows from the items.
+  std::vector<std::uint32_t> returned;
+  Payload list;  // for_each: the elements
 };
 
 struct StepState {
@@ -91,6 +94,7 @@ struct StepState {
   std::uint32_t next = 0;  // items from here on are untouched
   std::uint32_t needs_left = 0;
   std::uint32_t running = 0;  // or outside
+  std::uint32_t reserved = 0;
   std::uint32_t succeeded = 0;
   std::uint32_t failed = 0;
   std::uint32_t canceled = 0;
@@ -113,6 +117,14 @@ struct StepState {
     if (map == nullptr) return index == 0 && next > 0 ? &one : nullptr;
     return index < map->items.size() ? &map->items[index] : nullptr;
   }
+  bool has_untouched() const noexcept { return next < items || (map != nullptr && !map->returned.empty()); }
+  std::uint32_t first_untouched() const noexcept {
+    return map != nullptr && !map->returned.empty() ? map->returned.back() : next;
+  }
+  // Attempts that have a place under max_parallel, or are promised one.
+  std::uint32_t taken() const noexcept { return running + reserved; }
+  void touch(std::uint32_t index);   // no longer untouched
+  void return_item(std::uint32_t index);  // untouched again
   template <class F>
   void for_each_item(F&& visit) {  // that was touched
     if (map == nullptr) {
@@ -188,6 +200,7 @@ struct Run {
   bool counted = false;       // among the open runs of the loop's books
   std::uint32_t running = 0;  // or outside ...
   std::uint32_t outside = 0;  // ... of those
+  std::uint32_t reserved = 0;
   std::uint32_t queued = 0;   // entries in ready queues, held ones included
   std::uint32_t preparing = 0;
   TimerWheel::Handle deadline_timer = TimerWheel::none;
@@ -204,6 +217,7 @@ struct Run {
   std::uint64_t oldest_commit = 0;    // whose frame holds the first of them; 0 = none does
   std::uint64_t leaving_with = 0;     // the commit after which it leaves memory, unless it is touched again
 
+  std::uint32_t taken() const noexcept { return running + reserved; }  // as of a step
   std::size_t step_count() const noexcept { return plan->plan->steps.size(); }
   const StepPlan& step_plan(std::uint32_t step) const { return plan->plan->steps[step]; }
   // Of one item: its own, the run's, or the step's.

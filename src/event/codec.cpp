@@ -32,6 +32,7 @@ constexpr unsigned part = 1U << 4U;     // reopened: not everything
 constexpr unsigned resumes = 1U << 5U;
 constexpr unsigned how = 1U << 7U;     // interrupted
 constexpr unsigned reason = 1U << 4U;  // skipped
+constexpr unsigned withdrawn = 1U << 4U;  // reserved
 
 constexpr unsigned returns = 1U << 4U;  // handed_over; `due` is as above
 constexpr unsigned reopens = 1U << 6U;
@@ -518,6 +519,8 @@ unsigned put_fields(Draft& draft, const Record& record) noexcept {
     case EventType::extended:
       draft.signed_varint(minus(record.due, record.time));
       return 0;
+    case EventType::reserved:
+      return record.withdrawn ? bit::withdrawn : 0U;
     case EventType::ended:
       draft.byte(static_cast<unsigned>(record.status));
       draft.byte(static_cast<unsigned>(record.reason));
@@ -571,6 +574,9 @@ void read_fields(ByteReader& in, unsigned flags, Record& record, Failure& failur
       return read_handed_over(in, flags, record, failure);
     case EventType::extended:
       record.due = plus(record.time, in.signed_varint());
+      return;
+    case EventType::reserved:
+      record.withdrawn = (flags & bit::withdrawn) != 0;
       return;
     case EventType::ended:
       record.status = read_word<RunStatus>(in, last_status);

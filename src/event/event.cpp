@@ -11,12 +11,13 @@ namespace {
 constexpr std::array<std::string_view, 5> status_names{"running", "paused", "succeeded", "failed", "canceled"};
 
 // By number; the first number is 1.
-constexpr std::array<std::string_view, 28> type_names{
+constexpr std::array<std::string_view, 29> type_names{
     "unknown",        "submitted",   "prepared",         "started",     "completed",   "failed",      "retrying",
     "recovered",      "interrupted", "skipped",          "unreachable", "fallback",    "rework",      "dead_lettered",
     "circuit_opened", "progress",    "cancel_requested", "paused",      "resumed",     "signaled",    "revisited",
-    "reopened",       "ended",       "dropped",          "finishing",   "handed_over", "handed_back", "extended"};
-static_assert(type_names[static_cast<std::size_t>(EventType::extended)] == "extended");
+    "reopened",       "ended",       "dropped",          "finishing",   "handed_over", "handed_back", "extended",
+    "reserved"};
+static_assert(type_names[static_cast<std::size_t>(EventType::reserved)] == "reserved");
 
 constexpr std::size_t id_characters = 36;  // xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
 constexpr bool is_dash_place(std::size_t at) noexcept { return at == 8 || at == 13 || at == 18 || at == 23; }

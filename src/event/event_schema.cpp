@@ -67,10 +67,12 @@ constexpr const char* rest = R"json(]},
     "resumes": {"description": "reopened: what was stopped goes on, and nothing that had failed.", "enum": [true]},
     "only_item": {"$ref": "#/definitions/count"},
     "to_run": {"description": "handed_over: the run that does the work of this attempt.", "type": "string"},
+    "withdrawn": {"description": "reserved: it will not begin, and the work item is as if nothing had been.", "enum": [true]},
     "status": {"enum": ["running", "paused", "succeeded", "failed", "canceled"]}
   },
   "allOf": [
     {"if": {"properties": {"type": {"const": "prepared"}}}, "then": {"required": ["step", "items"]}},
+    {"if": {"properties": {"type": {"const": "reserved"}}}, "then": {"required": ["step", "item", "attempt"]}},
     {"if": {"properties": {"type": {"const": "started"}}}, "then": {"required": ["step", "item", "attempt", "is_retry"]}},
     {"if": {"properties": {"type": {"const": "completed"}}}, "then": {"required": ["step", "item", "total_attempts", "total_elapsed_ms"]}},
     {"if": {"properties": {"type": {"const": "failed"}}}, "then": {"required": ["step", "item", "will_retry", "error"]}},

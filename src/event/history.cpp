@@ -40,6 +40,7 @@ bool concerns_a_step(EventType type) noexcept {
     case EventType::handed_over:
     case EventType::handed_back:
     case EventType::extended:
+    case EventType::reserved:
       return true;
     default:
       return false;  // of the run, or of a type from the future
@@ -85,6 +86,7 @@ std::optional<Record> record_of(const Event& event, const StepNumbers& steps) {
   record.lost = event.lost;
   record.precondition = event.precondition;
   record.cut = event.cut;
+  record.withdrawn = event.withdrawn;
   record.resumes = event.resumes;
   record.reason = event.reason;
   record.rule = event.rule;
@@ -130,6 +132,9 @@ Event History::add(const Record& record) {
       break;
     case EventType::prepared:
       event.items = record.items;
+      break;
+    case EventType::reserved:
+      add_reserved(event, record);
       break;
     case EventType::started:
       add_started(event, record);
@@ -211,9 +216,24 @@ bool History::is_retry(const Record& record, std::uint64_t attempt) const {
   return attempt > 1 + (known != items_.end() ? known->second.earlier : 0);
 }
 
+void History::add_reserved(Event& event, const Record& record) {
+  event.withdrawn = record.withdrawn;
+  if (record.withdrawn) {
+    items_.erase({record.step, record.item});
+    return;
+  }
+  Item item;
+  item.created = record.time;  // until it is known when it began
+  item.attempt = record.attempt;
+  item.runs = true;
+  item.is_reserved = true;
+  items_.insert_or_assign({record.step, record.item}, std::move(item));
+}
+
 void History::add_started(Event& event, const Record& record) {
   const auto [place, is_new] = items_.try_emplace({record.step, record.item});
   Item& item = place->second;
+  if (std::exchange(item.is_reserved, false)) item.created = record.time;  // of the one before, if it was lost
   if (is_new || record.attempt <= 1) {
     // Who joins in the middle does not know when it began.
     const bool is_known = created_ != 0 || record.attempt <= 1;

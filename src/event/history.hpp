@@ -47,8 +47,10 @@ class History {
     std::uint64_t interrupted = 0;
     bool has_failed_itself = false;
     bool runs = false;
+    bool is_reserved = false;  // and nothing has begun
   };
   bool is_retry(const Record& record, std::uint64_t attempt) const;
+  void add_reserved(Event& event, const Record& record);
   void add_started(Event& event, const Record& record);
   void add_failed(Event& event, const Record& record);
   void add_retrying(Event& event, const Record& record);

@@ -155,6 +155,9 @@ void set_fields(Value& object, const Event& event) {
       return;
     case EventType::extended:
       return object.set("due_at", base::to_rfc3339(event.due));
+    case EventType::reserved:
+      if (event.withdrawn) object.set("withdrawn", true);
+      return;
     case EventType::ended:
       object.set("status", word(name_of(event.status)));
       object.set("total_elapsed_ms", milliseconds(event.total_elapsed));

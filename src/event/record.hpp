@@ -42,7 +42,8 @@ struct Payload {
   bool operator==(const Payload&) const = default;
 };
 
-// Which attempt of what. `token` is the sequence number of its `started` event, so no two attempts of a run share one.
+// Which attempt of what. `token` is the sequence number of its `started` event, or of the `reserved` before it: no two attempts of a run
+// share one.
 struct AttemptId {
   std::uint64_t run = 0;
   std::uint32_t step = 0;
@@ -68,6 +69,7 @@ struct Record {
   bool floored = false;                                  // retrying
   bool returns = false;                                  // handed_over: the attempt checks what it brings
   bool reopens = false;                                  // handed_over: it is being cancelled, and is to begin again
+  bool withdrawn = false;                                // reserved: it will not begin, and is as if it had never been
   StopReason reason = StopReason::none;                  // failed, ended, cancel_requested, skipped
   RunStatus status = RunStatus::running;                 // ended, finishing
   std::int32_t rule = -1;                                // failed, retrying

@@ -59,6 +59,17 @@ struct JobContext {
   std::uint32_t visit = 1;                      // of the step
 };
 
+// How many attempts may run at a time of those that have the same handler, step (of the same run), run; 0 = no limit. Few jobs have any.
+struct PlaceLimits {
+  std::uint32_t handler = 0;
+  std::uint32_t step = 0;
+  std::uint32_t run = 0;
+  bool waits = false;  // it was reserved: it begins when there is a place, and Sink::began() tells so. Others begin in any case
+
+  bool operator==(const PlaceLimits&) const = default;
+  bool any() const noexcept { return handler > 0 || step > 0 || run > 0; }
+};
+
 struct Job {
   AttemptId id;
   std::uint32_t attempt = 1;
@@ -71,6 +82,7 @@ struct Job {
   bool input_is_list = false;  // the input is the element number `id.item` of that list (list.hpp)
   Duration timeout{0};         // of the attempt itself, from when it really begins; 0 = none
   Time deadline = 0;           // wall clock; the attempt is cut there; 0 = none
+  PlaceLimits limits = {};
   std::shared_ptr<const JobContext> context = {};
 };
 
@@ -167,6 +179,7 @@ class Sink {
   Sink& operator=(const Sink&) = delete;
   virtual ~Sink() = default;
   virtual void ended(Outcome&& outcome) = 0;
+  virtual void began(const AttemptId&) {}  // a job that was waiting for a place, now
   virtual void progressed(Progress&& progress) = 0;
   // Only executors of documents have these.
   virtual void prepared(Prepared&&) {}
@@ -185,6 +198,13 @@ class Executor {
   virtual void start(std::vector<Job>& jobs) = 0;           // takes them; leaves the vector empty
   virtual void cancel(const AttemptId& id) = 0;             // asks the attempt to stop; it still answers, once
   virtual std::size_t capacity(std::uint32_t handler) = 0;  // how many more jobs of this handler it would begin soon
+  // How many jobs may wait here for one of so many places of this handler (PlaceLimits::waits); 0 = none.
+  virtual std::size_t ahead(std::uint32_t /*handler*/, std::uint32_t /*places*/) { return 0; }
+  virtual void take_back(const AttemptId&) {}  // if it waits for a place: it does not begin, and is answered as returned
+  virtual void take_back_all() {}              // the same for all, and for those that come later
+  // What follows from the end of this attempt is recorded: its places are free, if it did not succeed. For an attempt that was handed over,
+  // which keeps them, it is the end of what works for it.
+  virtual void settled(const AttemptId&) {}
   virtual void shut_down() {}             // ends everything; each job is still answered, as interrupted
   virtual void prepare(Preparation&&) {}  // answered once through Sink::prepared(), unless it is cancelled
   virtual void listen_again(std::string_view /*callback*/) {}  // there are attempts that were told to report there

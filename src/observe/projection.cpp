@@ -21,6 +21,7 @@ Duration sum_of(Duration left, Duration right) {
 // All others may change many items: those of a step, or of several.
 bool concerns_one_item(EventType type) {
   switch (type) {
+    case EventType::reserved:
     case EventType::started:
     case EventType::completed:
     case EventType::failed:
@@ -107,13 +108,15 @@ bool RunProjection::has_items(std::uint32_t step) const {
 
 ItemStatus RunProjection::status_of(std::uint32_t step, std::uint32_t item) const {
   const core::Item* const found = item_of(step, item);
-  return found != nullptr ? found->status : ItemStatus::untouched;
+  if (found == nullptr || found->status == ItemStatus::reserved) return ItemStatus::untouched;  // nothing has begun
+  return found->status;
 }
 
 bool RunProjection::is_under_way(std::uint32_t step) const {
   const core::StepState& state = run_->steps[step];
   if (state.status != StepStatus::active) return false;
-  return state.next > 0 || state.map != nullptr || plan_->steps[step].verb != core::Verb::call;
+  const bool has_begun = state.next > 0 && state.one.status != ItemStatus::reserved;
+  return has_begun || state.map != nullptr || plan_->steps[step].verb != core::Verb::call;
 }
 
 const WorkStory* RunProjection::story_of(std::uint32_t step, std::uint32_t item) const {
@@ -206,6 +209,7 @@ bool RunProjection::is_wanted(std::uint32_t step, std::uint32_t item) const {
 }
 
 void RunProjection::tell(const Event& event, std::uint32_t step) {
+  if (event.type == EventType::reserved) return;  // nothing has begun
   totals_[step].last_event = event.time;
   switch (event.type) {
     case EventType::started:

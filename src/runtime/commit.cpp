@@ -50,7 +50,9 @@ void Batch::clear() {
   for (Orders& order : orders) {
     order.jobs.clear();
     order.cancels.clear();
+    order.take_backs.clear();
   }
+  settled.clear();
   prepares.clear();
   answers.clear();
   leaving.clear();
@@ -266,13 +268,17 @@ void Loop::add_orders(Batch& batch) {
   batch.orders.resize(executors_.size());
   for (const core::Start& start : effects.starts)
     batch.orders[core_.address_of(*start.run, start.id.step).executor].jobs.push_back(job_of(start));
-  for (const event::AttemptId& cancel : effects.cancels) {
-    const core::Run* const run = core_.find(cancel.run);
-    REPRISE_CHECK(run != nullptr, cancel.run);  // what was cancelled is recorded with this batch
-    batch.orders[core_.address_of(*run, cancel.step).executor].cancels.push_back(cancel);
-  }
+  const auto orders_for = [&](const event::AttemptId& id) -> Batch::Orders& {
+    const core::Run* const run = core_.find(id.run);
+    REPRISE_CHECK(run != nullptr, id.run);  // what was cancelled is recorded with this batch
+    return batch.orders[core_.address_of(*run, id.step).executor];
+  };
+  for (const event::AttemptId& cancel : effects.cancels) orders_for(cancel).cancels.push_back(cancel);
+  for (const event::AttemptId& reserved : effects.take_backs) orders_for(reserved).take_backs.push_back(reserved);
+  batch.settled.swap(effects.settled);
   effects.starts.clear();
   effects.cancels.clear();
+  effects.take_backs.clear();
 }
 
 exec::Job Loop::job_of(const core::Start& start) {
@@ -289,6 +295,10 @@ exec::Job Loop::job_of(const core::Start& start) {
   job.input = state.map != nullptr && plan.for_each ? state.map->list : run.input;
   const Policy& policy = run.policy(start.id.step, start.id.item);
   job.timeout = policy.attempt_timeout.value_or(Duration{0});
+  job.limits = {.handler = core_.limit_of(run, start.id.step),
+                .step = plan.max_parallel,
+                .run = run.plan->plan->max_parallel,
+                .waits = start.reserved};
   if (run.deadline() > 0) job.deadline = core::deadline_of(run);
   const core::Item* const item = state.touched(start.id.item);  // nullptr: its step was sent back in the meantime
   if (item != nullptr) {
@@ -414,6 +424,11 @@ void Loop::release(Batch& batch, Time now) {
     Batch::Orders& orders = batch.orders[executor];
     if (!orders.jobs.empty()) executors_[executor]->start(orders.jobs);
     for (const event::AttemptId& cancel : orders.cancels) executors_[executor]->cancel(cancel);
+    for (const event::AttemptId& reserved : orders.take_backs) executors_[executor]->take_back(reserved);
+  }
+  // Last, because they let the next ones begin.
+  for (const event::AttemptId& attempt : batch.settled) {
+    for (exec::Executor* const executor : executors_) executor->settled(attempt);
   }
   for (Batch::Answer& waiting : batch.answers) waiting.reply->done(std::move(waiting.answer));
   for (const Batch::Notice& notice : batch.notices) {

@@ -195,7 +195,7 @@ void Driver::write(Time now) {
 void Driver::publish_stats() {
   const std::lock_guard lock{mutex_};
   stats_ = loop_.stats();
-  is_calm_ = stats_.running == 0 && loop_.outstanding() == 0 && !loop_.has_news() && inbox_.empty();
+  is_calm_ = stats_.running == 0 && !loop_.has_reserved() && loop_.outstanding() == 0 && !loop_.has_news() && inbox_.empty();
   if (is_calm_) calm_.notify_all();
 }
 

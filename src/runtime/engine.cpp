@@ -159,6 +159,7 @@ struct Engine::State final : exec::Sink {
     if (auto* const end = std::get_if<exec::Failed>(&outcome.end)) keep_evidence_apart(*end->failure, body);
     driver.push(runtime::Ended{std::move(outcome), std::move(body)});
   }
+  void began(const event::AttemptId& id) override { driver.push(runtime::Began{id, clock.now()}); }
   void accepted(exec::Accepted&& accepted) override { driver.push(std::move(accepted)); }
   void reported(exec::Report&& report) override { driver.push(runtime::Reported{std::move(report)}); }
   void progressed(exec::Progress&& progress) override { driver.push(std::move(progress)); }
@@ -184,9 +185,8 @@ struct Engine::State final : exec::Sink {
     stopped_calmly = driver.drain(patience);
     exec::FunctionPool::Stopped rest = pool.stop(Duration{0});
     if (documents != nullptr) documents->shut_down();
-    for (auto* left : {&rest.not_begun, &rest.interrupted}) {
-      for (const event::AttemptId& id : *left) driver.push(runtime::Ended{{id, exec::Interrupted{}}, {}});
-    }
+    for (const event::AttemptId& id : rest.not_begun) driver.push(runtime::Ended{{id, exec::Returned{}}, {}});
+    for (const event::AttemptId& id : rest.interrupted) driver.push(runtime::Ended{{id, exec::Interrupted{}}, {}});
     driver.finish();
     feeds.close();
     has_stopped = true;

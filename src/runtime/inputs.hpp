@@ -113,6 +113,12 @@ struct OpenQueue {
 // An executor has more room than it had when it was asked: the next turn asks again.
 struct RoomChanged {};
 
+// An attempt that was reserved.
+struct Began {
+  event::AttemptId id;
+  Time when = 0;
+};
+
 struct Ended {
   exec::Outcome outcome;
   std::string body;  // of an output over 4 KiB; the outcome has its hash then
@@ -143,7 +149,7 @@ struct Reported {
   exec::Report report;
 };
 
-using Input = std::variant<Ended, Submit, Operate, Ask, Find, OpenQueue, RoomChanged, exec::Progress, Begins, Allow,
+using Input = std::variant<Ended, Began, Submit, Operate, Ask, Find, OpenQueue, RoomChanged, exec::Progress, Begins, Allow,
                            HandOver, exec::Accepted, Reported>;
 
 }  // namespace reprise::runtime

@@ -60,7 +60,10 @@ bool Loop::start_ready(Time now) {
         const std::size_t room = executors_[address.executor]->capacity(address.handler);
         return room > promised[address.executor] ? room - promised[address.executor] : 0;
       },
-      settings_.starts_a_turn, now);
+      settings_.starts_a_turn, now,
+      [&](const core::HandlerAddress& address, std::uint32_t places) {
+        return executors_[address.executor]->ahead(address.handler, places);
+      });
   // What was given up because its time was over may have made something ready in a queue that had been looked at already.
   const std::size_t started = core_.effects().starts.size() - starts_before;
   const bool gave_up = core_.counters().events - events_before > started;
@@ -71,10 +74,11 @@ bool Loop::start_ready(Time now) {
 std::vector<std::size_t> Loop::promised_jobs() const {
   std::vector<std::size_t> promised(executors_.size(), 0);
   for (const core::Start& start : core_.effects().starts)
-    ++promised[core_.address_of(*start.run, start.id.step).executor];
+    promised[core_.address_of(*start.run, start.id.step).executor] += start.reserved ? 0 : 1;
   for (const auto& batch : outstanding_) {
     for (std::size_t executor = 0; executor < batch->orders.size(); ++executor)
-      promised[executor] += batch->orders[executor].jobs.size();
+      promised[executor] += static_cast<std::size_t>(
+          std::ranges::count_if(batch->orders[executor].jobs, [](const exec::Job& job) { return !job.limits.waits; }));
   }
   return promised;
 }
@@ -82,7 +86,8 @@ std::vector<std::size_t> Loop::promised_jobs() const {
 bool Loop::has_news() const noexcept {
   const core::Effects& effects = core_.effects();
   return !effects.touched.empty() || !answers_.empty() || !filling_.removals.empty() || !filling_.plans.empty() ||
-         !effects.prepares.empty() || !effects.cancels.empty();
+         !effects.prepares.empty() || !effects.cancels.empty() || !effects.take_backs.empty() ||
+         !effects.settled.empty();
 }
 
 bool Loop::has_news_now() const noexcept { return outstanding_.empty() && has_news() && !is_held_back_; }
@@ -122,6 +127,15 @@ void Loop::take(Ended&& ended, Time now) {
       [&](exec::Suspended&) { core_.handed_over(id, {.returns = true}, now); },
   };
   std::visit(take_end, ended.outcome.end);
+  // One that was handed over keeps its places until what works for it has ended, which the core tells.
+  const bool keeps_places = std::holds_alternative<exec::Suspended>(ended.outcome.end);
+  if (!std::holds_alternative<exec::Succeeded>(ended.outcome.end) && !keeps_places)
+    core_.effects().settled.push_back(id);
+}
+
+void Loop::stop_starting() {
+  if (!std::exchange(starting_, false)) return;
+  for (exec::Executor* const executor : executors_) executor->take_back_all();
 }
 
 void Loop::take(exec::Progress&& progress, Time now) { core_.progressed(progress.id, progress.text, now); }

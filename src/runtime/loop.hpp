@@ -78,9 +78,11 @@ struct Batch {
   struct Orders {
     std::vector<exec::Job> jobs;
     std::vector<event::AttemptId> cancels;
+    std::vector<event::AttemptId> take_backs;
   };
   store::Commit commit;
-  std::vector<Orders> orders;  // by the executor's number
+  std::vector<Orders> orders;                // by the executor's number
+  std::vector<event::AttemptId> settled;  // for whichever executor keeps places for them
   std::vector<core::Prepare> prepares;
   std::vector<Answer> answers;
   std::vector<std::uint64_t> leaving;  // runs that leave memory when it is durable
@@ -125,7 +127,8 @@ class Loop {
   bool is_loading() const noexcept { return loading_; }
   std::optional<Time> next_wakeup() const;
   // What happens next only if it may: nothing new is started any more.
-  void stop_starting() noexcept { starting_ = false; }
+  void stop_starting();
+  bool has_reserved() const noexcept { return core_.counters().reserved > 0; }
   // No answer will come any more: everybody who waits is told so.
   void abandon_replies(const Error& error);
 
@@ -137,6 +140,7 @@ class Loop {
  private:
   // loop.cpp
   void take(Ended&& ended, Time now);
+  void take(Began&& began, Time now) { core_.began(began.id, began.when, now); }
   bool start_ready(Time now);
   std::vector<std::size_t> promised_jobs() const;
   void take(Submit&& submit, Time now);

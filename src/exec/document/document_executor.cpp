@@ -18,6 +18,7 @@
 #include "exec/document/attempt_run.hpp"
 #include "exec/document/preparation_run.hpp"
 #include "exec/function/list.hpp"
+#include "exec/place_keeper.hpp"
 #include "exec/secrets/mask.hpp"
 #include "exec/secrets/sealing.hpp"
 
@@ -95,6 +96,16 @@ class DocumentExecutor::State {
     // Not on the thread of the caller, which writes to the disk: on a busy machine that costs more than waking another one.
     services_.conductor.post([this, jobs = std::move(jobs)]() mutable noexcept {
       for (Job& job : jobs) {
+        if (job.limits.waits && begins_no_more_) {
+          give_back(job.id);
+          continue;
+        }
+        if (job.limits.any()) has_limits_.store(true);
+        if (!places_.enter(job)) {
+          waiting_.fetch_add(1);
+          continue;
+        }
+        if (job.limits.waits) services_.sink.began(job.id);
         // Those that come back were not counted on: nobody asked for their capacity.
         const bool waits = job.context->brought != nullptr && is_full() && !is_stopping_;
         guarded_attempt(job.id, [&] { waits ? returning_.push_back(std::move(job)) : begin(std::move(job)); });
@@ -111,6 +122,7 @@ class DocumentExecutor::State {
 
   void cancel(const AttemptId& id) {
     services_.conductor.post([this, id]() noexcept {
+      if (places_.take_back(id)) return give_back_waiting(id);
       if (const auto found = attempts_.find(key_of(id)); found != attempts_.end()) return cancel(found->second);
       const auto asked = preparations_.find(key_of(id));
       if (asked == preparations_.end()) {
@@ -123,8 +135,24 @@ class DocumentExecutor::State {
     });
   }
 
+  void take_back(const AttemptId& id) {
+    services_.conductor.post([this, id]() noexcept {
+      if (places_.take_back(id)) give_back_waiting(id);
+    });
+  }
+
+  void take_back_all() {
+    services_.conductor.post([this]() noexcept { give_back_all(); });
+  }
+
+  void settled(const AttemptId& id) {
+    if (!has_limits_.load()) return;  // no place is kept
+    services_.conductor.post([this, id]() noexcept { pass_places_on(id); });
+  }
+
+  // Those that wait take no place of another.
   std::size_t capacity() const {
-    const std::size_t active = active_.load();
+    const std::size_t active = with_room(active_.load());
     return active < services_.settings.attempts_max ? services_.settings.attempts_max - active : 0;
   }
 
@@ -132,6 +160,7 @@ class DocumentExecutor::State {
     services_.conductor.post([this]() noexcept {
       const auto running = attempts_;
       for (const auto& [id, attempt] : running) cancel(attempt);
+      give_back_all();
       cancel_waiting(std::nullopt);
       cancel_returning(std::nullopt);
       services_.processes.kill_all();
@@ -161,6 +190,7 @@ class DocumentExecutor::State {
         one_less();
       }
       preparations_.clear();
+      give_back_all();
       cancel_waiting(std::nullopt);
       cancel_returning(std::nullopt);
     });
@@ -207,6 +237,26 @@ class DocumentExecutor::State {
     guarded(*attempt, [&] { attempt->cancel(); });
   }
 
+  // ---- jobs that wait for a place ----
+  void give_back(const AttemptId& id) {
+    services_.sink.ended({id, Returned{}});
+    one_less();
+  }
+  void give_back_waiting(const AttemptId& id) {
+    waiting_.fetch_sub(1);
+    give_back(id);
+  }
+  void give_back_all() {
+    begins_no_more_ = true;
+    for (const AttemptId& id : places_.take_back_all()) give_back_waiting(id);
+  }
+  void pass_places_on(const AttemptId& id) {
+    std::vector<Job> begun = places_.leave(id);
+    waiting_.fetch_sub(begun.size());
+    for (const Job& job : begun) services_.sink.began(job.id);  // first all, so that the loop hears of all at once
+    for (Job& job : begun) guarded_attempt(job.id, [&] { begin(std::move(job)); });
+  }
+
   void begin(Job&& job);
   void begin(Preparation&& preparation);
   using Loaded = std::expected<std::shared_ptr<const Program>, Failure>;
@@ -250,6 +300,10 @@ class DocumentExecutor::State {
     answer(std::move(prepared));
   }
 
+  std::size_t with_room(std::size_t active) const {
+    const std::size_t waiting = waiting_.load();
+    return active > waiting ? active - waiting : 0;
+  }
   // So many more to answer. False: it has stopped, and nothing begins any more.
   bool expect(std::size_t more) {
     const std::lock_guard lock{idle_mutex_};
@@ -262,7 +316,7 @@ class DocumentExecutor::State {
   }
   void one_less() {
     const std::size_t before = active_.fetch_sub(1);
-    if (before == services_.settings.attempts_max) services_.sink.room_changed();
+    if (with_room(before) == services_.settings.attempts_max) services_.sink.room_changed();
     if (before != 1) return;
     const std::lock_guard lock{idle_mutex_};
     idle_.notify_all();
@@ -270,6 +324,8 @@ class DocumentExecutor::State {
 
   Services services_;
   std::atomic<std::size_t> active_ = 0;
+  std::atomic<std::size_t> waiting_ = 0;  // of those: for a place
+  std::atomic<bool> has_limits_ = false;  // some job had
   std::mutex idle_mutex_;
   bool is_closed_ = false;
   std::condition_variable idle_;
@@ -289,6 +345,8 @@ class DocumentExecutor::State {
   std::map<RunId, std::vector<Waiting>> loading_;
   std::deque<Job> returning_;  // attempts whose sub-flow has ended, while there is no room
   bool is_stopping_ = false;
+  PlaceKeeper places_;
+  bool begins_no_more_ = false;  // what waits for a place
 };
 
 void DocumentExecutor::State::with_program(const RunId& run, const JobContext& context, const AttemptId& id,
@@ -435,6 +493,7 @@ void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Progr
 }
 
 void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result) {
+  const bool succeeded = result.result.has_value();
   if (result.result) {
     const std::uint64_t size = result.result->size();
     services_.sink.ended({id, Succeeded{.output = {.bytes = *std::move(result.result), .size = size},
@@ -445,6 +504,7 @@ void DocumentExecutor::State::answer(const AttemptId& id, AttemptResult&& result
     services_.sink.ended(failed(id, std::move(result.result).error(), result.precondition, result.end));
   }
   leave(id);
+  if (succeeded) pass_places_on(id);
 }
 
 // There is room for another: first for one that was here before.
@@ -520,6 +580,10 @@ void DocumentExecutor::start(std::vector<Job>& jobs) {
 
 void DocumentExecutor::cancel(const AttemptId& id) { state_->cancel(id); }
 std::size_t DocumentExecutor::capacity(std::uint32_t) { return state_->capacity(); }
+std::size_t DocumentExecutor::ahead(std::uint32_t, std::uint32_t places) { return places; }
+void DocumentExecutor::take_back(const AttemptId& id) { state_->take_back(id); }
+void DocumentExecutor::take_back_all() { state_->take_back_all(); }
+void DocumentExecutor::settled(const AttemptId& id) { state_->settled(id); }
 void DocumentExecutor::prepare(Preparation&& preparation) { state_->prepare(std::move(preparation)); }
 void DocumentExecutor::shut_down() { state_->stop(); }
 void DocumentExecutor::listen_again(std::string_view callback) { state_->listen_again(std::string{callback}); }

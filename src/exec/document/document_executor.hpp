@@ -21,6 +21,10 @@ class DocumentExecutor final : public Executor {
   void start(std::vector<Job>& jobs) override;
   void cancel(const AttemptId& id) override;
   std::size_t capacity(std::uint32_t handler) override;
+  std::size_t ahead(std::uint32_t handler, std::uint32_t places) override;
+  void take_back(const AttemptId& id) override;
+  void take_back_all() override;
+  void settled(const AttemptId& id) override;
   void prepare(Preparation&& preparation) override;
   void shut_down() override;
   void listen_again(std::string_view callback) override;

@@ -15,6 +15,7 @@
 #include "exec/function/alarm.hpp"
 #include "exec/function/function_work.hpp"
 #include "exec/function/seat.hpp"
+#include "exec/place_keeper.hpp"
 
 // The way of a job: start() puts a batch into the queue and wakes one thread; threads claim jobs from the first batch one by one, without
 // a lock between them; each answers its own call. The watchdog sleeps until the first call is over its time, and answers for the lost.
@@ -135,11 +136,21 @@ class FunctionPool::State : public std::enable_shared_from_this<State> {
   std::uint32_t add_handler(std::string name, Handler handler);
   void start(std::vector<Job>&& jobs);
   void cancel(const AttemptId& id);
+  void take_back(const AttemptId& id);
+  void take_back_all();
+  void settled(const AttemptId& id);
   std::size_t capacity(std::uint32_t handler);
+  std::size_t ahead(std::uint32_t handler, std::uint32_t places);
   Stopped stop(Duration patience);
 
  private:
   void start_watchdog();
+  // ---- Coming in ----
+  void keep_those_that_wait(std::vector<Job>& jobs);
+  std::shared_ptr<Batch> make_batch(std::vector<Job>&& jobs);
+  void enqueue(std::shared_ptr<Batch> batch);  // under mutex_
+  void give_back(const std::vector<AttemptId>& ids);
+  void pass_places_on(const AttemptId& id, bool is_busy);
   // ---- Load ----
   void charge_all(Batch& batch);
   void make_room(std::uint32_t charge);  // before the answer: whoever hears it may ask for capacity() at once
@@ -205,6 +216,8 @@ class FunctionPool::State : public std::enable_shared_from_this<State> {
   bool warned_no_thread_ = false;
   std::vector<AttemptId> interrupted_;
   std::atomic<std::uint64_t> arrivals_ = 0;
+  PlaceKeeper places_;
+  bool begins_no_more_ = false;  // what waits for a place
 
   std::atomic<bool> stopping_ = false;
   std::stop_source idle_source_;  // for a wait that has an end
@@ -257,7 +270,6 @@ void FunctionPool::State::charge_all(Batch& batch) {
   }
   slow_.fetch_add(slow);
   fast_ns_.fetch_add(fast);
-  unanswered_.fetch_add(static_cast<std::int64_t>(batch.jobs.size()));
 }
 
 void FunctionPool::State::make_room(std::uint32_t charge) {
@@ -287,6 +299,14 @@ std::size_t FunctionPool::State::capacity(std::uint32_t handler) {
   return std::min(prefetch_max, static_cast<std::size_t>(std::max(budget, std::int64_t{0}) / charge));
 }
 
+// What is fast enough to wait for a thread may wait for a place, too: as many as begin within the same time.
+std::size_t FunctionPool::State::ahead(std::uint32_t handler, std::uint32_t places) {
+  const std::shared_ptr<const HandlerTable> table = handlers();
+  const std::uint32_t charge = handler < table->size() ? charge_for((*table)[handler]) : 0;
+  if (charge == 0) return 0;
+  return std::min(prefetch_max, static_cast<std::size_t>(begin_soon.count()) * places / charge);
+}
+
 // A handler that is fast on the average may still hang, and its thread is not free then. Looked at when somebody wants to know, and not
 // more often than it can change.
 void FunctionPool::State::notice_slow_calls() {
@@ -307,29 +327,98 @@ void FunctionPool::State::notice_slow_calls() {
 
 void FunctionPool::State::start(std::vector<Job>&& jobs) {
   if (jobs.empty()) return;
-  const auto batch = std::make_shared<Batch>(std::move(jobs), handlers());
-  charge_all(*batch);
+  unanswered_.fetch_add(static_cast<std::int64_t>(jobs.size()));
+  keep_those_that_wait(jobs);
+  if (jobs.empty()) return;
+  const auto batch = make_batch(std::move(jobs));
   {
     const std::lock_guard lock{mutex_};
-    if (!stopping_.load()) {
-      queue_.push_back(batch);
-      arrivals_.fetch_add(1);
-      if (spinning_ && !spinner_has_work_) {
-        spinner_has_work_ = true;
-      } else {
-        wake_soon();
-      }
-      return;
-    }
+    if (!stopping_.load()) return enqueue(batch);
   }
   for (std::size_t index = 0; index < batch->jobs.size(); ++index) {
     make_room(batch->places[index].charge);
-    sink_.ended({batch->jobs[index].id, Returned{}});  // not a failure: it goes on when the store is opened again
+    give_back({batch->jobs[index].id});  // not a failure: it goes on when the store is opened again
+  }
+}
+
+// They do not stay in `jobs`.
+void FunctionPool::State::keep_those_that_wait(std::vector<Job>& jobs) {
+  if (std::ranges::none_of(jobs, [](const Job& job) { return job.limits.any(); })) return;
+  std::vector<AttemptId> returned;
+  {
+    const std::lock_guard lock{mutex_};
+    const bool begins_no_more = begins_no_more_ || stopping_.load();
+    std::erase_if(jobs, [&](Job& job) {
+      if (!job.limits.waits || !begins_no_more) return !places_.enter(job);
+      returned.push_back(job.id);
+      return true;
+    });
+  }
+  give_back(returned);
+}
+
+std::shared_ptr<Batch> FunctionPool::State::make_batch(std::vector<Job>&& jobs) {
+  auto batch = std::make_shared<Batch>(std::move(jobs), handlers());
+  charge_all(*batch);
+  return batch;
+}
+
+void FunctionPool::State::enqueue(std::shared_ptr<Batch> batch) {
+  queue_.push_back(std::move(batch));
+  arrivals_.fetch_add(1);
+  if (spinning_ && !spinner_has_work_) {
+    spinner_has_work_ = true;
+  } else {
+    wake_soon();
+  }
+}
+
+void FunctionPool::State::give_back(const std::vector<AttemptId>& ids) {
+  for (const AttemptId& id : ids) {
+    sink_.ended({id, Returned{}});
     finish();
   }
 }
 
+void FunctionPool::State::take_back(const AttemptId& id) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (!places_.take_back(id)) return;
+  }
+  give_back({id});
+}
+
+void FunctionPool::State::take_back_all() {
+  std::vector<AttemptId> taken;
+  {
+    const std::lock_guard lock{mutex_};
+    begins_no_more_ = true;
+    taken = places_.take_back_all();
+  }
+  give_back(taken);
+}
+
+// The next ones go to the end of the queue, so that a handler with much to do does not keep others from the thread; mostly it is empty, and
+// this thread is the one that takes them.
+void FunctionPool::State::pass_places_on(const AttemptId& id, bool is_busy) {
+  const std::lock_guard lock{mutex_};
+  if (stopping_.load()) return;  // what waits is taken back
+  std::vector<Job> begun = places_.leave(id);
+  if (begun.empty()) return;
+  const bool needs_others = is_busy || begun.size() > 1 || first_batch() != nullptr;
+  queue_.push_back(make_batch(std::move(begun)));
+  arrivals_.fetch_add(1);
+  if (needs_others) wake_soon();
+}
+
+void FunctionPool::State::settled(const AttemptId& id) {
+  const std::lock_guard lock{mutex_};
+  if (stopping_.load()) return;
+  if (std::vector<Job> begun = places_.leave(id); !begun.empty()) enqueue(make_batch(std::move(begun)));
+}
+
 void FunctionPool::State::cancel(const AttemptId& id) {
+  take_back(id);
   std::unique_lock lock{mutex_};
   for (const std::shared_ptr<Batch>& batch : queue_) {
     for (std::size_t index = batch->next.load(); index < batch->jobs.size(); ++index) {
@@ -447,6 +536,7 @@ bool FunctionPool::State::run(Batch& batch, Seat& seat) {
   TimePoint now = env_.now();
   bool alone = true;
   while (Job* const job = seat.claim(batch, now)) {
+    if (job->limits.waits) sink_.began(job->id);
     if (std::exchange(alone, false)) get_help(batch, job->handler, now);
     if (!run_job(batch, seat, *job, now)) return false;
   }
@@ -461,7 +551,9 @@ bool FunctionPool::State::run_job(Batch& batch, Seat& seat, Job& job, TimePoint&
   if (!left) return false;
   const TimePoint began = std::exchange(now, env_.now());
   if (known) learn(*(*batch.handlers)[job.handler].average_ns, now - began);
+  const bool succeeded = result.has_value();
   answer(job, *left, std::move(result));
+  if (succeeded && job.limits.any()) pass_places_on(job.id, batch.left() > 0);
   return true;
 }
 
@@ -633,6 +725,7 @@ FunctionPool::Stopped FunctionPool::State::stop(Duration patience) {
 
 std::vector<AttemptId> FunctionPool::State::take_back_waiting() {
   std::vector<AttemptId> taken;
+  std::vector<AttemptId> waited;
   std::vector<std::uint32_t> charges;
   {
     const std::lock_guard lock{mutex_};
@@ -644,6 +737,11 @@ std::vector<AttemptId> FunctionPool::State::take_back_waiting() {
       }
     }
     queue_.clear();
+    waited = places_.take_back_all();
+  }
+  for (const AttemptId& id : waited) {
+    taken.push_back(id);
+    finish();
   }
   for (const std::uint32_t charge : charges) {
     make_room(charge);
@@ -683,7 +781,11 @@ void FunctionPool::start(std::vector<Job>& jobs) {
 }
 
 void FunctionPool::cancel(const AttemptId& id) { state_->cancel(id); }
+void FunctionPool::take_back(const AttemptId& id) { state_->take_back(id); }
+void FunctionPool::take_back_all() { state_->take_back_all(); }
+void FunctionPool::settled(const AttemptId& id) { state_->settled(id); }
 std::size_t FunctionPool::capacity(std::uint32_t handler) { return state_->capacity(handler); }
+std::size_t FunctionPool::ahead(std::uint32_t handler, std::uint32_t places) { return state_->ahead(handler, places); }
 FunctionPool::Stopped FunctionPool::stop(Duration patience) { return state_->stop(patience); }
 
 }  // namespace reprise::exec

@@ -55,6 +55,11 @@ class FunctionPool final : public Executor {
   void start(std::vector<Job>& jobs) override;
   void cancel(const AttemptId& id) override;
 
+  void take_back(const AttemptId& id) override;
+  void take_back_all() override;
+  void settled(const AttemptId& id) override;
+  std::size_t ahead(std::uint32_t handler, std::uint32_t places) override;
+
   // So many that the last of them begins within about two milliseconds, as far as the last calls of this handler tell.
   std::size_t capacity(std::uint32_t handler) override;
 

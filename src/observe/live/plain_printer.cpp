@@ -123,6 +123,8 @@ std::string PlainPrinter::words(const Event& event) const {
       return event.text.empty() ? "its end comes from outside" : "runs as " + text::safe_to_show(event.text);
     case EventType::handed_back:
       return "checking the result";
+    case EventType::reserved:
+      return "";  // nothing has begun
     case EventType::extended:
       return "the engine did not run when the time was over; it gets more";
     case EventType::ended:

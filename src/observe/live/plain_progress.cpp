@@ -30,6 +30,7 @@ void PlainProgress::recall(const Event& event) { reporter_.add(event); }
 // Items of a list that just work are not worth a line each.
 bool PlainProgress::is_worth_a_line(const Event& event, bool has_items) {
   switch (event.type) {
+    case EventType::reserved:
     case EventType::handed_over:
     case EventType::handed_back:
       return false;  // how an attempt works is its own affair

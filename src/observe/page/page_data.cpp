@@ -61,6 +61,7 @@ std::string_view shown_state(const RunProjection& run, const Place& place, const
     case core::ItemStatus::canceled:
       return "canceled";
     case core::ItemStatus::untouched:
+    case core::ItemStatus::reserved:
       break;
   }
   return "untouched";
@@ -167,6 +168,7 @@ void PageData::add_text(std::string_view text) { add_number(static_cast<std::int
 
 void PageData::add(const Event& event) {
   reporter_.add(event);
+  if (event.type == EventType::reserved) return;  // nothing has begun
   if (events_ == limits_.events_max) {
     ++left_out_;
     reporter_.projection().stop_telling();
@@ -324,7 +326,7 @@ std::string PageData::steps(const RunReport& report) const {
 
 std::string PageData::json() && {
   Value types = Value::list();  // by their numbers
-  for (int type = 0; type <= static_cast<int>(EventType::extended); ++type)
+  for (int type = 0; type <= static_cast<int>(EventType::reserved); ++type)
     types.add(type == 0 ? Value{""} : word(name_of(static_cast<EventType>(type))));
   const RunReport report = reporter_.report();
   const std::string all_works = works();  // adds to the texts

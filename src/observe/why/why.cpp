@@ -34,6 +34,7 @@ WorkState state_of(core::ItemStatus status) {
       return WorkState::canceled;
     case core::ItemStatus::waiting:
     case core::ItemStatus::untouched:  // the run went back, and will come here again
+    case core::ItemStatus::reserved:
       break;
   }
   return WorkState::waiting;
