@@ -25,8 +25,30 @@ Failure cancelled() {
 }  // namespace
 
 void FaultyExecutor::start(std::vector<exec::Job>& jobs) {
-  for (exec::Job& job : jobs) begin(std::move(job));
+  for (exec::Job& job : jobs) {
+    if (job.limits.waits && begins_no_more_) {
+      give_back(job.id);
+    } else if (places_.enter(job)) {
+      begin(std::move(job));
+    }
+  }
   jobs.clear();
+}
+
+void FaultyExecutor::give_back(const event::AttemptId& id) { answer(runtime::Ended{{id, exec::Returned{}}, {}}); }
+
+void FaultyExecutor::take_back(const event::AttemptId& id) {
+  if (places_.take_back(id)) give_back(id);
+}
+
+void FaultyExecutor::take_back_all() {
+  begins_no_more_ = true;
+  for (const event::AttemptId& id : places_.take_back_all()) give_back(id);
+}
+
+void FaultyExecutor::begin_waiting(std::vector<exec::Job> jobs) {
+  for (exec::Job& job : jobs) begin(std::move(job));
+  check_limits();
 }
 
 // One that comes back from outside goes on at once, also above the limit: it was let in once, and its sub-flow may wait for the same places.
@@ -39,7 +61,8 @@ void FaultyExecutor::leave_place(const exec::Job& job) {
 }
 
 void FaultyExecutor::begin(exec::Job&& job) {
-  model_.begun(job);
+  model_.begun(job, wall_clock());
+  if (job.limits.waits) answer(runtime::Began{job.id, wall_clock()});
   if (running_.size() <= job.handler) running_.resize(job.handler + 1);
   if (has_place(job)) ++running_[job.handler];
   const std::uint64_t number = next_++;
@@ -74,11 +97,14 @@ void FaultyExecutor::finish(std::uint64_t number) {
   Running& running = found->second;
   if (!running.cancelled && !running.answered) leave_place(running.job);
   if (running.act.child && !running.cancelled && !running.answered) {
+    const event::AttemptId id = running.job.id;
     hand_over(running);
     jobs_.erase(found);
-    return;
+    return begin_waiting(places_.hand_over(id));
   }
-  say(running.job.id, running.act);
+  const event::AttemptId id = running.job.id;
+  const bool frees_place = !running.answered && !running.act.failure;
+  say(id, running.act);
   if (running.act.again) {
     const std::uint32_t life = model_.life();
     world_.after(*running.act.again, [this, life, id = running.job.id, act = running.act] {
@@ -86,6 +112,7 @@ void FaultyExecutor::finish(std::uint64_t number) {
     });
   }
   jobs_.erase(found);
+  if (frees_place) begin_waiting(places_.leave(id));
 }
 
 // Its time is over. It is answered for now; if it comes back later, that is its own affair.
@@ -134,6 +161,7 @@ void FaultyExecutor::cancel(const event::AttemptId& id) {
     std::erase_if(questions_, [&](const auto& entry) { return entry.second.id == id && entry.second.finding.obeys; });
     return;
   }
+  take_back(id);
   for (auto& [number, running] : jobs_) {
     if (running.job.id != id || running.cancelled || running.answered) continue;
     running.cancelled = true;
@@ -158,9 +186,21 @@ void FaultyExecutor::check_limits() const {
     throw Violation{"more attempts of a handler at once than its concurrency (" + std::to_string(limits[handler]) + ")",
                     0};
   }
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> of_steps;
+  std::map<std::uint64_t, std::uint32_t> of_runs;
+  for (const auto& [number, running] : jobs_) {
+    const exec::Job& job = running.job;
+    if (running.cancelled || running.answered || !job.limits.any()) continue;
+    if (++of_steps[{job.id.run, job.id.step}] > job.limits.step && job.limits.step > 0)
+      throw Violation{"more attempts of a step at once than its max_parallel", job.id.run};
+    if (++of_runs[job.id.run] > job.limits.run && job.limits.run > 0)
+      throw Violation{"more attempts of a run at once than its max_parallel", job.id.run};
+  }
 }
 
 void FaultyExecutor::power_off() {
+  places_ = {};
+  begins_no_more_ = false;
   jobs_.clear();
   questions_.clear();
   running_.clear();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "exec/executor.hpp"
+#include "exec/place_keeper.hpp"
 #include "runtime/inputs.hpp"
 #include "sim/model.hpp"
 #include "sim/world.hpp"
@@ -58,15 +59,20 @@ class FaultyExecutor final : public exec::Executor {
   std::function<void(runtime::Input&&)> answer;  // goes to the machine's inbox
   std::function<runtime::NewRun(std::size_t document, std::string input)> new_child;
   std::size_t threads = 4;
+  std::size_t waits_for_a_place = 0;  // jobs that it takes ahead for each place
   std::vector<std::uint32_t> limits;  // of each handler; 0 = none
 
   void start(std::vector<exec::Job>& jobs) override;
   void cancel(const event::AttemptId& id) override;
   std::size_t capacity(std::uint32_t handler) override;
+  std::size_t ahead(std::uint32_t, std::uint32_t places) override { return waits_for_a_place * places; }
+  void take_back(const event::AttemptId& id) override;
+  void take_back_all() override;
+  void settled(const event::AttemptId& id) override { begin_waiting(places_.leave(id)); }
   void prepare(exec::Preparation&& preparation) override;
 
   void check_limits() const;  // when all effects of a commit are out
-  bool is_idle() const noexcept { return jobs_.empty() && questions_.empty(); }
+  bool is_idle() const noexcept { return jobs_.empty() && questions_.empty() && places_.waiting() == 0; }
   void power_off();                      // whatever runs is gone, and will never be heard of
   std::vector<event::AttemptId> stop();  // whatever runs is interrupted, and named
 
@@ -81,6 +87,8 @@ class FaultyExecutor final : public exec::Executor {
   using Jobs = std::map<std::uint64_t, Running>;  // by a number of their own: attempts come back after they were over
 
   void begin(exec::Job&& job);
+  void give_back(const event::AttemptId& id);
+  void begin_waiting(std::vector<exec::Job> jobs);
   static bool has_place(const exec::Job& job);  // it counts against the handler's concurrency
   void leave_place(const exec::Job& job);
   void finish(std::uint64_t number);
@@ -101,6 +109,8 @@ class FaultyExecutor final : public exec::Executor {
   std::map<std::uint64_t, Question> questions_;
   std::uint64_t next_ = 1;
   std::vector<std::uint32_t> running_;  // attempts of each handler that nobody has cancelled
+  exec::PlaceKeeper places_;            // the product's own; check_limits() counts for itself
+  bool begins_no_more_ = false;         // what waits for a place
 };
 
 }  // namespace reprise::sim

@@ -92,6 +92,7 @@ void History::draw_troubles() {
   machine_.watched = world_.chance(300);
   if (world_.chance(300)) machine_.handlers_come = world_.span(millisecond, 5 * second);
   executor_.threads = 1 + world_.below(16);
+  executor_.waits_for_a_place = world_.below(4);
   for (const Program::NamedHandler& handler : program_.handlers) {
     behaviours_.push_back(draw_behaviour(world_));
     behaviours_.back().is_limited = handler.options.concurrency > 0;
@@ -147,6 +148,7 @@ void History::plan_crashes() {
 void History::plan_capacity() {
   if (calm_) return;
   executor_.threads = 1 + world_.below(16);
+  executor_.waits_for_a_place = world_.below(4);
   world_.after(world_.span(millisecond, 5 * second), [this] { plan_capacity(); });
 }
 
@@ -239,6 +241,7 @@ void History::calm_down() {
   store_.is_full = false;
   machine_.handlers_come = 0;
   executor_.threads = 16;
+  executor_.waits_for_a_place = 1;
   // What crashed is started by its own alarm; the first part may have planned none.
   world_.after(0, [this] { turn_on(); });
 }

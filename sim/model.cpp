@@ -136,6 +136,19 @@ void Model::take(std::uint64_t run, std::uint64_t first_sequence, std::string_vi
     read(story, record);
   }
   if (!reader.ok()) fail(story, "its events cannot be read");
+  if (story.reserved > 0) check_clocks(story);
+}
+
+// What is only reserved has not begun, and so has no clock.
+void Model::check_clocks(const RunStory& story) const {
+  const core::Run& run = *shadow_.find(story.number);
+  for (std::uint32_t step = 0; step < story.steps.size(); ++step) {
+    for (std::uint32_t index = 0; index < story.steps[step].items.size(); ++index) {
+      if (story.steps[step].items[index].status != Status::reserved) continue;
+      if (run.steps[step].touched(index)->first_started != 0)
+        fail(story, "the clock of an attempt runs that is only reserved");
+    }
+  }
 }
 
 void Model::remove(std::uint64_t run) {
@@ -167,13 +180,15 @@ void Model::read(RunStory& story, const Record& record) {
     fail(story, words(record) + " after `ended`");
   if (record.time < story.last_time) fail(story, words(record) + ": its time lies before the event before it");
   story.sequence = record.sequence;
-  story.last_time = record.time;
+  story.previous_time = std::exchange(story.last_time, record.time);
   const bool by_deadline = record.type == EventType::cancel_requested && record.reason == StopReason::deadline;
   const bool by_step = record.type == EventType::cancel_requested && record.text.starts_with("step \"");
   if (!by_deadline && !by_step) ++story.counts[static_cast<std::size_t>(record.type)];
   switch (record.type) {
     case EventType::submitted:
       return submitted(story, record);
+    case EventType::reserved:
+      return reserved(story, record);
     case EventType::started:
       return started(story, record);
     case EventType::completed:
@@ -253,7 +268,7 @@ void Model::closed(RunStory& story, const Record& record) {
     return;
   }
   const auto is_touched = [](const ItemStory& item) { return item.status != Status::untouched; };
-  if (step.closed || step.running > 0 || std::ranges::any_of(step.items, is_touched))
+  if (step.closed || step.running + step.reserved > 0 || std::ranges::any_of(step.items, is_touched))
     fail(story, words(record) + " of a step that had begun");
   step.closed = true;
 }
@@ -282,7 +297,7 @@ void Model::fallback(RunStory& story, const Record& record) {
 void Model::finishing(RunStory& story, const Record& record) {
   if (story.finishing || story.cancel_requested) fail(story, words(record) + " twice, or of a cancelled run");
   if (story.plan->finally_steps == 0) fail(story, words(record) + " of a plan without such steps");
-  if (story.running > 0) fail(story, words(record) + " while an attempt is running");
+  if (story.running + story.reserved > 0) fail(story, words(record) + " while an attempt is running");
   story.finishing = true;
 }
 
@@ -329,13 +344,10 @@ void Model::check_time(const RunStory& story, const ItemStory& item, const Recor
   }
 }
 
-void Model::started(RunStory& story, const Record& record) {
-  ItemStory& item = item_of(story, record);
-  StepStory& step = story.steps[record.step];
+// May an attempt begin now, or be recorded ahead of a place?
+void Model::check_begin(const RunStory& story, const ItemStory& item, const Record& record) const {
+  const StepStory& step = story.steps[record.step];
   const core::StepPlan& plan = story.plan->steps[record.step];
-  if (item.status != Status::untouched && item.status != Status::waiting) {
-    fail(story, words(record) + ": the item is running, or has ended");
-  }
   if (story.paused_at != 0) fail(story, words(record) + " while the run is paused");
   if (story.cancel_requested) fail(story, words(record) + " of a run that was cancelled");
   if (step.closed) fail(story, words(record) + " of a step that was skipped");
@@ -356,10 +368,51 @@ void Model::started(RunStory& story, const Record& record) {
     if (story.steps[need].last_end == 0) fail(story, words(record) + ": a step it needs has never ended");
   }
   check_time(story, item, record);
-  item.status = Status::running;
+}
+
+void Model::reserved(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  StepStory& step = story.steps[record.step];
+  if (record.withdrawn) {
+    if (item.status != Status::reserved) fail(story, words(record) + " taken back, and was not there");
+    if (sent_[story.number][item.token].began) fail(story, words(record) + " taken back, and had begun");
+    item = {};
+    --step.reserved;
+    --story.reserved;
+    return;
+  }
+  if (item.status != Status::untouched) fail(story, words(record) + " of an item that was touched");
+  if (story.plan->steps[record.step].effect == Effect::at_most_once)
+    fail(story, words(record) + ": it would not be known whether it was done");
+  check_begin(story, item, record);
+  item.status = Status::reserved;
   item.attempt = record.attempt;
   item.token = static_cast<std::uint32_t>(record.sequence);
   item.life = life_;
+  ++step.reserved;
+  ++story.reserved;
+}
+
+void Model::started(RunStory& story, const Record& record) {
+  ItemStory& item = item_of(story, record);
+  StepStory& step = story.steps[record.step];
+  const core::StepPlan& plan = story.plan->steps[record.step];
+  if (item.status == Status::reserved) {
+    // It may have begun before it could be taken back: whatever has happened since is no reason not to tell.
+    const std::optional<Time> began = sent_[story.number][item.token].began;
+    if (!began || item.life != life_ || record.attempt != item.attempt) fail(story, words(record) + " and has not begun");
+    if (record.time != std::max(*began, story.previous_time)) fail(story, words(record) + " at another time");
+    --step.reserved;
+    --story.reserved;
+  } else {
+    if (item.status != Status::untouched && item.status != Status::waiting)
+      fail(story, words(record) + ": the item is running, or has ended");
+    check_begin(story, item, record);
+    item.attempt = record.attempt;
+    item.token = static_cast<std::uint32_t>(record.sequence);
+    item.life = life_;
+  }
+  item.status = Status::running;
   ++step.running;
   ++story.running;
   if (plan.max_parallel > 0 && step.running > plan.max_parallel)
@@ -452,6 +505,14 @@ void Model::failed(RunStory& story, const Record& record) {
       fail(story, words(record) + ": a precondition comes before the first attempt");
   } else if (plan.verb == core::Verb::signal) {
     if (item.status != Status::untouched) fail(story, words(record) + " of a wait that was over already");
+  } else if (item.status == Status::reserved) {
+    if (!record.lost || item.life == life_) fail(story, words(record) + " of an attempt that was only reserved");
+    if (!record.will_retry && !story.cancel_requested && !step.circuit_open && !plan.policy.max_elapsed)
+      fail(story, words(record) + ": what may never have begun is given up");
+    --step.reserved;
+    --story.reserved;
+    ++story.lost;
+    ++item.unused;
   } else if (item.status == Status::running) {
     if (record.attempt != item.attempt && !record.precondition)
       fail(story, words(record) + ": the running attempt is " + std::to_string(item.attempt));
@@ -576,7 +637,9 @@ void Model::revisited(RunStory& story, const Record& record) {
   for (const std::uint32_t step : core::steps_from(*story.plan, record.step)) {
     StepStory& again = story.steps[step];
     story.running -= again.running;
+    story.reserved -= again.reserved;
     again.running = 0;
+    again.reserved = 0;
     again.items.clear();
     again.closed = false;
     again.last_end = 0;
@@ -638,7 +701,7 @@ bool Model::reopen_step(const RunStory& story, std::uint32_t index, StepStory& s
 }
 
 void Model::ended(RunStory& story, const Record& record) {
-  if (story.running > 0) fail(story, "ended while an attempt is running");
+  if (story.running + story.reserved > 0) fail(story, "ended while an attempt is running");
   if (is_open(record.status)) fail(story, "ended and still open");
   if (record.status == RunStatus::canceled && !story.cancel_requested)
     fail(story, "ended as cancelled, and nobody had asked for it");
@@ -658,7 +721,7 @@ void Model::ended(RunStory& story, const Record& record) {
 
 // ---- the executor ----------------------------------------
 
-void Model::begun(const exec::Job& job) {
+void Model::begun(const exec::Job& job, Time wall) {
   const RunStory* const story = find(job.id.run);
   if (story == nullptr)
     throw Violation{"an attempt of run " + std::to_string(job.id.run) + " began before the run was durable",
@@ -673,10 +736,12 @@ void Model::begun(const exec::Job& job) {
     if (!found) {
       for_each_event(story->number, [&](const Record& record) {
         found = found ||
-                (record.sequence == job.id.token && record.type == EventType::started && record.attempt == job.attempt);
+                (record.sequence == job.id.token && record.attempt == job.attempt &&
+                 (record.type == EventType::started || record.type == EventType::reserved));
       });
     }
   }
+  sent_[job.id.run][job.id.token].began = wall;
   if (!found) {
     fail(*story, "attempt " + std::to_string(job.attempt) + " of step " + std::to_string(job.id.step) + ", item " +
                      std::to_string(job.id.item) + " began before its `started` was durable");
@@ -742,6 +807,7 @@ void Model::compare(runtime::Loop& loop) const {
     if (run.queued > 1'000'000) fail(*story, "the count of its places in queues fell below zero");
     if (run.preparing > 1'000'000) fail(*story, "the count of its lists to prepare fell below zero");
     if (run.running != story->running) fail(*story, "its count of running attempts is wrong");
+    if (run.reserved != story->reserved) fail(*story, "its count of reserved attempts is wrong");
   });
 }
 
@@ -776,6 +842,7 @@ bool Model::waits_for_children_only(const RunStory& story) const {
   for (std::uint32_t step = 0; step < story.steps.size(); ++step) {
     for (std::uint32_t index = 0; index < story.steps[step].items.size(); ++index) {
       const ItemStory& item = story.steps[step].items[index];
+      if (item.status == Status::reserved) return false;
       if (item.status != Status::running) continue;
       const RunStory* const child = item.outside ? find(item.child) : nullptr;
       if (child == nullptr || child->ended || !waits_for_ever(*child)) return false;
@@ -793,7 +860,7 @@ bool Model::is_held_up(const RunStory& story, std::uint32_t step) const {
   const bool is_full = (run.step_plan(step).max_parallel > 0 && state.running >= run.step_plan(step).max_parallel) ||
                        (limit > 0 && story.running >= limit);
   const auto waits = [](const ItemStory& item) { return item.status == Status::waiting; };
-  const bool has_more = state.next < state.items || std::ranges::any_of(story.steps[step].items, waits);
+  const bool has_more = state.has_untouched() || std::ranges::any_of(story.steps[step].items, waits);
   return has_more ? is_full || core::is_doomed(run, step) : state.running > 0;
 }
 

@@ -29,7 +29,7 @@
 namespace reprise::sim {
 
 struct ItemStory {
-  enum class Status : std::uint8_t { untouched, running, failing, waiting, succeeded, failed, canceled };
+  enum class Status : std::uint8_t { untouched, reserved, running, failing, waiting, succeeded, failed, canceled };
   Status status = Status::untouched;
   std::uint32_t attempt = 0;
   std::uint32_t token = 0;
@@ -54,6 +54,7 @@ struct ItemStory {
 struct StepStory {
   std::vector<ItemStory> items;
   std::uint32_t running = 0;
+  std::uint32_t reserved = 0;
   std::uint32_t visits = 1;
   Time last_end = 0;    // of any of its items
   bool closed = false;  // skipped or unreachable
@@ -68,8 +69,10 @@ struct RunStory {
   Time created = 0;
   Time due = 0;
   Time last_time = 0;
+  Time previous_time = 0;  // of the event before that
   std::uint64_t sequence = 0;
   std::uint32_t running = 0;
+  std::uint32_t reserved = 0;
   std::uint32_t lost = 0;
   bool ended = false;
   bool cancel_requested = false;
@@ -106,7 +109,7 @@ class Model {
   void durable(const store::Commit& commit);
 
   // ---- the executor tells ----
-  void begun(const exec::Job& job);
+  void begun(const exec::Job& job, Time wall);
   void asked(const exec::Preparation& preparation) const;
   bool is_list(const event::AttemptId& step) const;  // has it an item for each element?
   void sent(const event::AttemptId& id, const event::PayloadView& output);
@@ -147,6 +150,9 @@ class Model {
   void take(std::uint64_t run, std::uint64_t first_sequence, std::string_view chunk);
   void read(RunStory& story, const event::Record& record);
   void submitted(RunStory& story, const event::Record& record);
+  void reserved(RunStory& story, const event::Record& record);
+  void check_clocks(const RunStory& story) const;
+  void check_begin(const RunStory& story, const ItemStory& item, const event::Record& record) const;
   void started(RunStory& story, const event::Record& record);
   void completed(RunStory& story, const event::Record& record);
   void failed(RunStory& story, const event::Record& record);
@@ -181,6 +187,7 @@ class Model {
     std::vector<event::Payload> outputs;
     std::vector<Failure> failures;
     bool handed = false;
+    std::optional<Time> began = {};
   };
   std::unordered_map<std::uint64_t, std::unordered_map<std::uint32_t, Sent>> sent_;  // by run and token
   std::map<std::uint64_t, bool> removable_;

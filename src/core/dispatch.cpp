@@ -195,6 +195,7 @@ void Core::take_back(Run& run, std::uint32_t step, Time now) {
   for (const AttemptId& id : reserved) {
     if (std::erase_if(effects_.starts, [&](const Start& start) { return start.id == id; }) > 0) {
       withdraw(run, id, now);
+      refill(run, step);
     } else {
       effects_.take_backs.push_back(id);
     }

@@ -217,6 +217,8 @@ bool Core::handed_over(const AttemptId& id, const HandOver& to, Time now) {
     if (known != run->extra->overdue.end() && known->second == *to.overdue) record.failure = nullptr;
   }
   emit(*run, record, now);
+  // What works for it may need the places that these are promised, and they would wait for its end.
+  for (std::uint32_t step = 0; run->reserved > 0 && step < run->step_count(); ++step) take_back(*run, step, now);
   return true;
 }
 

@@ -15,7 +15,7 @@
 namespace reprise::event {
 namespace {
 
-constexpr unsigned last_type = static_cast<unsigned>(EventType::extended);
+constexpr unsigned last_type = static_cast<unsigned>(EventType::reserved);
 constexpr Time noon = 1'790'000'000'000'000'000;
 
 // A record with the memory its views look at.
@@ -133,6 +133,9 @@ Record kept(const Record& all) {
     case EventType::extended:
       record.due = all.due;
       break;
+    case EventType::reserved:
+      record.withdrawn = all.withdrawn;
+      break;
     default:
       break;
   }
@@ -146,7 +149,8 @@ bool same(const Record& left, const Record& right) {
                       record.stage,   record.reason,     record.status,    record.rule,         record.failure_class,
                       record.delay,   record.nominal,    record.delay_min, record.delay_max,    record.due,
                       record.plan,    record.priority,   record.items,     record.from_step,    record.fingerprint,
-                      record.returns, record.reopens,    record.other,     record.cut,          record.resumes};
+                      record.returns, record.reopens,    record.other,     record.cut,          record.resumes,
+                      record.withdrawn};
   };
   const bool failures = left.failure == nullptr || right.failure == nullptr ? left.failure == right.failure
                                                                             : *left.failure == *right.failure;
@@ -219,6 +223,7 @@ Sample any_sample() {
                    .floored = any_flag(),
                    .returns = any_flag(),
                    .reopens = any_flag(),
+                   .withdrawn = any_flag(),
                    .reason = any_word(last_stop_reason),
                    .status = any_word(RunStatus::canceled),
                    .rule = any_flag() ? any_number<std::int32_t>() : -1,
@@ -797,6 +802,7 @@ TEST(EventNames, every_type_has_its_own) {
                                                               {finishing, "finishing"},
                                                               {handed_over, "handed_over"},
                                                               {handed_back, "handed_back"},
+                                                              {reserved, "reserved"},
                                                               {extended, "extended"}};
   static_assert(std::size(names) == last_type);
   for (const auto& [type, name] : names) {

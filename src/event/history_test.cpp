@@ -294,9 +294,37 @@ TEST(EventHistory, events_of_the_run_have_no_step) {
                             type == EventType::cancel_requested || type == EventType::paused ||
                             type == EventType::resumed || type == EventType::signaled || type == EventType::reopened ||
                             type == EventType::ended || type == EventType::finishing;
-    const bool of_the_future = number > static_cast<unsigned>(EventType::extended);
+    const bool of_the_future = number > static_cast<unsigned>(EventType::reserved);
     EXPECT_EQ(history().add({.type = type, .attempt = 1}).step.empty(), of_the_run || of_the_future) << name_of(type);
   }
+}
+
+TEST(EventHistory, a_reservation_has_no_clock_and_is_forgotten_when_it_is_taken_back) {
+  History told = history();
+  told.add({.type = EventType::submitted, .time = noon});
+  told.add({.type = EventType::reserved, .time = noon, .attempt = 1});
+  EXPECT_TRUE(told.add({.type = EventType::reserved, .time = noon, .attempt = 1, .withdrawn = true}).withdrawn);
+  told.add({.type = EventType::reserved, .time = noon, .attempt = 1});
+  told.add({.type = EventType::started, .time = noon + 2 * second, .attempt = 1});
+  const Event done = told.add({.type = EventType::completed, .time = noon + 3 * second, .attempt = 1});
+  EXPECT_EQ(done.total_elapsed, 1s);
+  EXPECT_EQ(done.used_attempts, 0U) << "every attempt counts";
+}
+
+TEST(EventHistory, a_reservation_that_a_crash_left_is_a_lost_attempt) {
+  const Failure lost{.type = "WorkerLost", .failure_class = FailureClass::transient};
+  History told = history();
+  told.add({.type = EventType::submitted, .time = noon});
+  told.add({.type = EventType::reserved, .time = noon, .attempt = 1});
+  const Event failed = told.add(
+      {.type = EventType::failed, .time = noon + second, .attempt = 1, .will_retry = true, .lost = true, .failure = &lost});
+  EXPECT_EQ(failed.lost_attempts, 1U);
+  EXPECT_EQ(failed.used_attempts, 0U);
+  const Event started = told.add({.type = EventType::started, .time = noon + 2 * second, .attempt = 2});
+  EXPECT_TRUE(started.is_retry);
+  EXPECT_EQ(started.used_attempts, 1U);
+  const Event done = told.add({.type = EventType::completed, .time = noon + 5 * second, .attempt = 2});
+  EXPECT_EQ(done.total_elapsed, 3s) << "it has not run before";
 }
 
 TEST(EventHistory, other_fields_go_where_they_belong) {

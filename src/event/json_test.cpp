@@ -170,6 +170,10 @@ TEST(EventJson, of_a_step) {
   event = step_event(EventType::extended);
   event.due = ten;
   EXPECT_EQ(to_json(event), step_line("extended", R"(,"due_at":"2026-11-15T10:00:00Z")"));
+  EXPECT_EQ(to_json(step_event(EventType::reserved)), step_line("reserved"));
+  event = step_event(EventType::reserved);
+  event.withdrawn = true;
+  EXPECT_EQ(to_json(event), step_line("reserved", R"(,"withdrawn":true)"));
   for (const EventType type :
        {EventType::skipped, EventType::unreachable, EventType::fallback, EventType::rework, EventType::dead_lettered,
         EventType::circuit_opened, EventType::revisited, EventType::handed_back}) {

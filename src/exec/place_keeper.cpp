@@ -1,6 +1,7 @@
 #include "exec/place_keeper.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace reprise::exec {
@@ -28,7 +29,13 @@ void PlaceKeeper::take(const AttemptId& id, Limits limits) {
 
 bool PlaceKeeper::enter(Job& job) {
   Limits limits = limits_of(job);
-  if (limits.empty() || holders_.contains(job.id)) return true;  // the latter was outside, and has its places
+  if (limits.empty()) return true;
+  if (const auto holder = holders_.find(job.id); holder != holders_.end()) {  // it was outside, and has its other places
+    if (!is_of_handler(limits.front()) || std::ranges::any_of(holder->second, is_of_handler)) return true;
+    ++gates_[limits.front().gate].taken;
+    holder->second.push_back(limits.front());
+    return true;
+  }
   const Limit* const full = job.limits.waits ? first_full(limits) : nullptr;
   if (full == nullptr) {
     take(job.id, std::move(limits));
@@ -41,12 +48,24 @@ bool PlaceKeeper::enter(Job& job) {
 }
 
 std::vector<Job> PlaceKeeper::leave(const AttemptId& id) {
-  std::vector<Job> begun;
   const auto holder = holders_.extract(id);
-  if (holder.empty()) return begun;
-  for (const Limit& limit : holder.mapped()) --gates_[limit.gate].taken;
-  for (const Limit& limit : holder.mapped()) pass_on(limit.gate, begun);
-  for (const Limit& limit : holder.mapped()) {
+  return holder.empty() ? std::vector<Job>{} : free(holder.mapped());
+}
+
+std::vector<Job> PlaceKeeper::hand_over(const AttemptId& id) {
+  const auto holder = holders_.find(id);
+  if (holder == holders_.end()) return {};
+  Limits freed;
+  std::ranges::copy_if(holder->second, std::back_inserter(freed), is_of_handler);
+  std::erase_if(holder->second, is_of_handler);
+  return free(freed);
+}
+
+std::vector<Job> PlaceKeeper::free(const Limits& limits) {
+  std::vector<Job> begun;
+  for (const Limit& limit : limits) --gates_[limit.gate].taken;
+  for (const Limit& limit : limits) pass_on(limit.gate, begun);
+  for (const Limit& limit : limits) {
     if (const auto gate = gates_.find(limit.gate); gate != gates_.end() && gate->second.taken == 0) gates_.erase(gate);
   }
   return begun;

@@ -25,6 +25,8 @@ class PlaceKeeper {
   bool enter(Job& job);
   // Its places are free. Those that begin now, in order.
   std::vector<Job> leave(const AttemptId& id);
+  // The attempt goes on outside: its handler's place is free, and it keeps the others. Those that begin now.
+  std::vector<Job> hand_over(const AttemptId& id);
   // A job that waits leaves; false: it does not wait here.
   bool take_back(const AttemptId& id);
   std::vector<AttemptId> take_back_all();
@@ -50,8 +52,10 @@ class PlaceKeeper {
   using Limits = std::vector<Limit>;
 
   static Limits limits_of(const Job& job);
+  static bool is_of_handler(const Limit& limit) { return std::get<Kind>(limit.gate) == Kind::handler; }
   const Limit* first_full(const Limits& limits) const;
   void take(const AttemptId& id, Limits limits);
+  std::vector<Job> free(const Limits& limits);
   void pass_on(const Gate& gate, std::vector<Job>& begun);
 
   std::map<Gate, Standing> gates_;

@@ -207,7 +207,8 @@ class CoreDriver {
     for (const core::Prepare& prepare : prepares)
       core.prepared(prepare.run, prepare.step, list_items, prepare.list.view(), now);
     const std::size_t running = core.counters().running;
-    core.dispatch([&](const core::HandlerAddress&) { return capacity > running ? capacity - running : 0; }, 4096, now);
+    core.dispatch([&](const core::HandlerAddress&) { return capacity > running ? capacity - running : 0; }, 4096, now,
+                  [&](const core::HandlerAddress&, std::uint32_t places) { return ahead * places; });
     for (core::Start& start : core.effects().starts) starts.push_back(start);
     core.effects().starts.clear();
   }
@@ -318,6 +319,7 @@ class CoreDriver {
   std::vector<core::Start> starts;
   std::uint64_t next_run = 1;
   std::size_t capacity = 1000;
+  std::size_t ahead = 0;  // attempts that are recorded ahead of each place
   std::size_t timers_a_turn = 1000;
   std::uint32_t list_items = 2;
   bool answers_prepares = true;  // false: the test does, from core.effects().prepares

@@ -250,8 +250,8 @@ class DocumentExecutor::State {
     begins_no_more_ = true;
     for (const AttemptId& id : places_.take_back_all()) give_back_waiting(id);
   }
-  void pass_places_on(const AttemptId& id) {
-    std::vector<Job> begun = places_.leave(id);
+  void pass_places_on(const AttemptId& id) { begin_waiting(places_.leave(id)); }
+  void begin_waiting(std::vector<Job> begun) {
     waiting_.fetch_sub(begun.size());
     for (const Job& job : begun) services_.sink.began(job.id);  // first all, so that the loop hears of all at once
     for (Job& job : begun) guarded_attempt(job.id, [&] { begin(std::move(job)); });
@@ -482,7 +482,10 @@ void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Progr
   }
   auto scope = std::make_shared<StepScope>(std::move(facts), services_.payloads);
   const auto done = [this, id = job.id, program](AttemptResult result) {
-    if (result.handed_over) return leave(id);
+    if (result.handed_over) {
+      leave(id);
+      return begin_waiting(places_.hand_over(id));
+    }
     result.result = recordable(*program, std::move(result.result));
     answer(id, std::move(result));
   };
