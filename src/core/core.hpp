@@ -154,6 +154,8 @@ class Core {
   bool handed_back(const AttemptId& id, std::shared_ptr<const Payload> brought, Time now);
   bool extended(const AttemptId& id, Time due, Time now);  // it is outside, and its time is over later
   Run* run_of(const AttemptId& id);                        // whose attempt may still report; nullptr: it is over
+  // The executor has let it go, to be handed over: if that came to nothing, its places are free.
+  void settle_unless_open(const AttemptId& id);
 
   // What a report about an attempt is good for, if it was made in that visit of its step. An earlier attempt's success counts as long as
   // the item is open, unless it is `only_own`: the work is done.

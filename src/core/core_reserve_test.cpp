@@ -140,7 +140,7 @@ TEST_F(CoreReserve, never_what_must_not_be_done_twice) {
 
 TEST_F(CoreReserve, never_for_runs_in_which_a_loss_costs_an_attempt) {
   Plan plan = map_of(1);
-  plan.rules = Rules::first;
+  plan.rules = Rules::all_ends_alike;
   driver.submit(std::move(plan), {.items = 3});
   EXPECT_TRUE(take().reserved.empty());
 }
@@ -285,19 +285,20 @@ TEST_F(CoreReserve, what_the_executor_was_not_given_yet_it_does_not_get) {
 }
 
 TEST_F(CoreReserve, going_back_forgets_it) {
-  StepPlan first = call("first");
-  StepPlan work = with(call("work", {0}, steady(1, 0s)), OnFailure::revisit, 0);
+  StepPlan work = for_each_step("work", 0);
   work.max_parallel = 1;
-  work.for_each = true;
-  Plan plan = flow({first, work});
-  plan.steps[1].max_visits = plan.steps[0].max_visits = 3;
+  Plan plan = flow({call("first"), work, with(call("other", {0}, steady(1, 0s)), OnFailure::revisit, 0)});
+  for (StepPlan& step : plan.steps) step.max_visits = 3;
   driver.list_items = 4;
   core::Run& run = driver.submit(std::move(plan));
   driver.succeed(driver.start_one());
   const Given given = take();
+  ASSERT_EQ(given.started.size(), 2U);
   ASSERT_EQ(given.reserved.size(), 1U);
-  driver.fail(given.started.at(0), hopeless);
+  driver.core.failed(given.started[given.started[0].step == 2 ? 0 : 1], hopeless, false, driver.now);
+  EXPECT_EQ(run.steps[0].visits, 2U);
   EXPECT_EQ(run.reserved, 0U);
+  EXPECT_EQ(std::ranges::count(driver.core.effects().cancels, given.reserved[0]), 1);
   EXPECT_FALSE(give_back(given.reserved[0])) << "nobody waits for it";
   EXPECT_EQ(driver.core.counters().reserved, 0U);
 }

@@ -197,6 +197,11 @@ Run* Core::run_of(const AttemptId& id) {
   return open_item(id, run) != nullptr ? run : nullptr;
 }
 
+void Core::settle_unless_open(const AttemptId& id) {
+  Run* run = nullptr;
+  if (find_open(id, run) == nullptr) effects_.settled.push_back(id);
+}
+
 bool Core::handed_over(const AttemptId& id, const HandOver& to, Time now) {
   Run* run = nullptr;
   const Item* const item = begun_item(id, run, now);

@@ -107,7 +107,7 @@ TEST(ExecPlaceKeeper, who_goes_outside_leaves_the_place_of_its_handler) {
   EXPECT_TRUE(enter(keeper, job_of(0, {.handler = 1, .step = 1}))) << "it comes back above the limit";
   EXPECT_FALSE(enter(keeper, job_of(3, {.handler = 1, .waits = true}, 3)));
   EXPECT_TRUE(keeper.leave(id_of(1, 2)).empty()) << "the one that came back is there";
-  EXPECT_EQ(items_of(keeper.leave(id_of(0))), (Items{3, 2}));
+  EXPECT_EQ(items_of(keeper.leave(id_of(0))), (Items{2, 3}));
 }
 
 }  // namespace

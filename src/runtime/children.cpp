@@ -41,8 +41,10 @@ void Loop::take(HandOver&& over, Time now) {
 }
 
 void Loop::retry_hand_overs(Time now) {
-  while (!hand_overs_.empty() && !trouble_ && now >= read_again_ && hand_over(hand_overs_.front(), now))
+  while (!hand_overs_.empty() && !trouble_ && now >= read_again_ && hand_over(hand_overs_.front(), now)) {
+    core_.settle_unless_open(hand_overs_.front().id);
     hand_overs_.pop_front();
+  }
 }
 
 // False: the store cannot be read now.

@@ -31,10 +31,10 @@ Failure canceled() {
 
 void Loop::take(exec::Accepted&& accepted, Time now) {
   const core::Run* const run = core_.run_of(accepted.id);
-  if (run == nullptr) return;  // it is over meanwhile
+  if (run == nullptr) return core_.settle_unless_open(accepted.id);  // it is over meanwhile
   if (run->cancel_requested) {
     core_.failed(accepted.id, canceled(), false, now);
-    return;
+    return core_.settle_unless_open(accepted.id);
   }
   core_.handed_over(accepted.id,
                     {.callback = accepted.callback,

@@ -44,10 +44,11 @@ struct ItemStory {
   std::uint64_t failed = 0;  // by the handler's own word
   std::uint64_t lost = 0;
   std::uint64_t interrupted = 0;
+  bool reserved = false;
   bool running = false;
   bool over = false;  // completed, or failed for good
   StopReason reason = StopReason::none;
-  std::map<std::uint64_t, WallTime> start_times;  // by attempt
+  std::map<std::uint64_t, WallTime> start_times;  // by attempt: when it was recorded that it may begin
   std::map<std::uint64_t, WallTime> due_times;
 };
 
@@ -96,6 +97,12 @@ class RunCheck {
   void read(const Event& event, ItemStory& story) {
     const ItemName name{event.step, event.item};
     if (event.type == EventType::interrupted && canceled_ && !story.running) return;  // it was waiting
+    if (event.type == EventType::reserved) return reserve(name, event, story);
+    if (event.type == EventType::failed && story.reserved && !story.running) {  // it may have begun, and nobody knows
+      if (!event.lost || event.attempt != 1) wrong(name, "an attempt failed that was only reserved");
+      story.started = event.attempt;
+      story.running = true;
+    }
     const bool ends_attempt =
         event.type == EventType::completed || event.type == EventType::failed || event.type == EventType::interrupted;
     if (ends_attempt && (!story.running || event.attempt != story.started))
@@ -104,7 +111,8 @@ class RunCheck {
     switch (event.type) {
       case EventType::started:
         ++findings_.attempts;
-        if (canceled_) wrong(name, "started after the run was cancelled");
+        if (canceled_ && !story.reserved) wrong(name, "started after the run was cancelled");
+        story.reserved = false;
         if (story.running) wrong(name, "two attempts at once");
         if (story.over) wrong(name, "started again after its end was recorded");
         if (event.attempt != story.started + 1)
@@ -113,7 +121,7 @@ class RunCheck {
           wrong(name, "recorded as started before it was due");
         story.started = event.attempt;
         story.running = true;
-        story.start_times[event.attempt] = event.time;
+        story.start_times.try_emplace(event.attempt, event.time);  // what was reserved was recorded before it began
         break;
       case EventType::completed:
         ++story.completed;
@@ -139,6 +147,15 @@ class RunCheck {
       default:
         break;
     }
+  }
+
+  void reserve(const ItemName& name, const Event& event, ItemStory& story) {
+    if (story.reserved != event.withdrawn) wrong(name, "reserved twice, or taken back without having been");
+    if (story.started > 0 || story.over) wrong(name, "reserved after it had begun");
+    if (canceled_ && !event.withdrawn) wrong(name, "reserved after the run was cancelled");
+    story.reserved = !event.withdrawn;
+    if (story.reserved) story.start_times[event.attempt] = event.time;
+    if (!story.reserved) story.start_times.clear();
   }
 
   void check_output(const ItemName& name, const Event& event) {

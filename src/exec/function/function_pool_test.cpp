@@ -76,6 +76,14 @@ class Answers final : public Sink {
     const std::lock_guard lock{mutex_};
     progress_.push_back(std::move(progress.text));
   }
+  void began(const AttemptId& id) override {
+    const std::lock_guard lock{mutex_};
+    began_.push_back(id.run);
+  }
+  std::vector<std::uint64_t> began() {
+    const std::lock_guard lock{mutex_};
+    return began_;
+  }
 
   void room_changed() override {
     const std::lock_guard lock{mutex_};
@@ -124,6 +132,7 @@ class Answers final : public Sink {
   std::deque<Outcome> outcomes_;
   std::size_t room_changes_ = 0;
   std::vector<std::string> progress_;
+  std::vector<std::uint64_t> began_;
 };
 
 Job job_of(std::uint64_t run, std::uint32_t handler, Duration timeout = 0ns) {
@@ -814,6 +823,118 @@ TEST(ExecFunctionPoolChaos, every_job_is_answered_exactly_once) {
     run_chaos(seed);
     if (testing::Test::HasFailure()) return;
   }
+}
+
+// ---- waiting for a place ----------------------------------------
+
+Job reserved(std::uint64_t run, std::uint32_t handler, std::uint32_t places = 1) {
+  Job job = job_of(run, handler);
+  job.limits = {.handler = places, .waits = true};
+  return job;
+}
+
+Job limited(std::uint64_t run, std::uint32_t handler, std::uint32_t places = 1) {
+  Job job = reserved(run, handler, places);
+  job.limits.waits = false;
+  return job;
+}
+
+TEST_F(ExecFunctionPool, the_next_begins_when_one_has_succeeded) {
+  FunctionPool& work = make(4);
+  start(work, limited(1, hang));
+  began.acquire();
+  for (const std::uint64_t run : {2, 3}) start(work, reserved(run, hang));
+  start(work, job_of(4, succeed));  // there are threads enough
+  answers.of(4);
+  EXPECT_TRUE(answers.began().empty());
+  release.release();
+  answers.of(1);
+  began.acquire();
+  EXPECT_EQ(answers.began(), std::vector<std::uint64_t>{2});
+  release.release();
+  began.acquire();
+  EXPECT_EQ(answers.began(), (std::vector<std::uint64_t>{2, 3}));
+  release.release();
+  answers.wait_for(4);
+}
+
+TEST_F(ExecFunctionPool, a_failure_keeps_its_place_until_what_follows_is_recorded) {
+  FunctionPool& work = make(2);
+  const std::uint32_t fail =
+      work.add_handler("fail", [](Work&) -> Result { return std::unexpected{Failure{.type = "Trouble"}}; });
+  Job first = limited(1, fail);
+  first.limits = {.run = 1};
+  Job second = reserved(1, succeed);
+  second.id.item = 1;
+  second.limits = {.run = 1, .waits = true};
+  const AttemptId id = first.id;
+  start(work, std::move(first));
+  answers.wait_for(1);
+  start(work, std::move(second));
+  start(work, job_of(4, succeed));
+  answers.of(4);
+  EXPECT_TRUE(answers.began().empty());
+  work.settled(id);
+  answers.wait_for(3);
+  EXPECT_EQ(answers.began(), std::vector<std::uint64_t>{1});
+}
+
+TEST_F(ExecFunctionPool, what_waits_for_a_place_can_be_taken_back_and_what_has_begun_cannot) {
+  FunctionPool& work = make(2);
+  start(work, limited(1, hang));
+  began.acquire();
+  for (const std::uint64_t run : {2, 3, 4, 5}) start(work, reserved(run, succeed));  // another handler: its own places
+  answers.wait_for(4);
+  for (const std::uint64_t run : {6, 7, 8}) start(work, reserved(run, hang));
+  work.take_back(job_of(1, hang).id);
+  work.take_back(job_of(6, hang).id);
+  EXPECT_TRUE(std::holds_alternative<Returned>(answers.of(6).end));
+  work.cancel(job_of(7, hang).id);
+  EXPECT_TRUE(std::holds_alternative<Returned>(answers.of(7).end));
+  work.take_back_all();
+  EXPECT_TRUE(std::holds_alternative<Returned>(answers.of(8).end));
+  start(work, reserved(9, hang));
+  EXPECT_TRUE(std::holds_alternative<Returned>(answers.of(9).end)) << "it would not begin any more";
+  release.release();
+  EXPECT_TRUE(has_succeeded(answers.of(1)));
+}
+
+TEST_F(ExecFunctionPool, a_stop_names_those_that_waited_for_a_place) {
+  FunctionPool& work = make(2);
+  start(work, limited(1, obey));
+  began.acquire();
+  start(work, reserved(2, obey));
+  const FunctionPool::Stopped stopped = work.stop(0s);
+  EXPECT_EQ(stopped.not_begun, std::vector{job_of(2, obey).id});
+  EXPECT_EQ(stopped.interrupted, std::vector{job_of(1, obey).id});
+}
+
+TEST_F(ExecFunctionPool, only_fast_work_is_taken_ahead) {
+  FunctionPool& work = make(2);
+  EXPECT_EQ(work.ahead(succeed, 2), 0U) << "nothing is known of it";
+  start(work, job_of(1, succeed));
+  answers.wait_for(1);
+  EXPECT_EQ(work.ahead(succeed, 1), 4000U) << "of half a microsecond each, in two milliseconds";
+  EXPECT_EQ(work.ahead(succeed, 2), 4096U);
+  EXPECT_EQ(work.ahead(hang, 2), 0U);
+}
+
+// Many threads, many jobs, few places: never more at once than there are, and every job is answered.
+TEST_F(ExecFunctionPool, places_hold_under_load) {
+  FunctionPool& work = make(8);
+  constexpr std::uint64_t jobs = 5000;
+  std::atomic<int> at_once = 0;
+  std::atomic<bool> too_many = false;
+  const std::uint32_t handler = work.add_handler("count", [&](Work&) -> Result {
+    if (at_once.fetch_add(1) >= 3) too_many = true;
+    std::this_thread::yield();
+    at_once.fetch_sub(1);
+    return "done";
+  });
+  for (std::uint64_t run = 1; run <= jobs; ++run)
+    start(work, run <= 3 ? limited(run, handler, 3) : reserved(run, handler, 3));
+  answers.wait_for(jobs);
+  EXPECT_FALSE(too_many);
 }
 
 }  // namespace
