@@ -114,8 +114,7 @@ void Loop::build(Time now) {
   shorten_journal(batch);
   if (!batch.commit.images.empty()) put_imaged_runs(batch);
   batch.commit.frame = batch.commit.put(frame);
-  journal_.push_back({batch.commit.id, frame.size()});
-  journal_bytes_ += frame.size();
+  journal_.add_frame(batch.commit.id, frame.size());
 }
 
 void Loop::write_run(core::Run& run, Batch& batch, Time now) {
@@ -198,7 +197,7 @@ void Loop::write_part(core::Run& run, Batch& batch) {
   run.framed_time = run.last_time;
   if (run.oldest_commit != 0) return;
   run.oldest_commit = batch.commit.id;
-  journal_order_.emplace_back(run.number, batch.commit.id);
+  journal_.add_run(run.number, batch.commit.id);
 }
 
 // The runs that have an image in this commit, so that recovery need not ask the store for each.
@@ -213,29 +212,15 @@ void Loop::put_imaged_runs(Batch& batch) {
 }
 
 void Loop::shorten_journal(Batch& batch) {
-  const auto is_stale = [&](const std::pair<std::uint64_t, std::uint64_t>& entry) {
-    const core::Run* const run = core_.find(entry.first);
-    return run == nullptr || run->oldest_commit != entry.second;
-  };
   std::size_t images = 0;
-  while (!journal_order_.empty()) {
-    if (!is_stale(journal_order_.front())) {
-      if (journal_bytes_ <= settings_.journal_max || images == settings_.images_to_shorten) break;
-      write_image(*core_.find(journal_order_.front().first), batch, 0);
-      ++images;
-    }
-    journal_order_.pop_front();
+  for (; journal_.oldest() != nullptr; journal_.drop_oldest()) {
+    core::Run* const run = core_.find(journal_.oldest()->run);
+    if (run == nullptr || run->oldest_commit != journal_.oldest()->oldest_commit) continue;  // it needs no frame now
+    if (!journal_.is_too_long() || images == settings_.images_to_shorten) break;
+    write_image(*run, batch, 0);
+    ++images;
   }
-  // What an earlier process left goes with the first commit: many short ones would never come to a long journal, and each would read it all.
-  const bool is_inherited = std::exchange(journal_is_inherited_, false);
-  if (journal_bytes_ <= settings_.journal_max && !is_inherited) return;
-  const std::uint64_t needed = journal_order_.empty() ? batch.commit.id : journal_order_.front().second;
-  if (needed <= 1) return;
-  while (!journal_.empty() && journal_.front().commit < needed) {
-    batch.commit.cut = journal_.front().commit;
-    journal_bytes_ -= journal_.front().bytes;
-    journal_.pop_front();
-  }
+  batch.commit.cut = journal_.cut().value_or(0);
 }
 
 void Loop::account(core::Run& run) {
@@ -324,7 +309,7 @@ void Loop::add_context(exec::Job& job, const core::Run& run) {
   const core::Item* const item = run.steps[job.id.step].touched(job.id.item);
   const Failure* const failed = item != nullptr ? item->last_failure() : nullptr;
   const bool is_document = run.plan->plan->is_document;
-  auto outputs = outputs_for(run, job.id.step);
+  auto outputs = outputs_.outputs_for(run, job.id.step);
   if (failed == nullptr && outputs == nullptr && !is_document) return;  // the common case: nothing to carry
   auto context = std::make_shared<exec::JobContext>();
   if (failed != nullptr) context->last_failure = *failed;
@@ -332,47 +317,9 @@ void Loop::add_context(exec::Job& job, const core::Run& run) {
   context->by_first_rules = run.plan->plan->has_first_rules();
   context->stage = item != nullptr ? item->stage : core::stage::main;
   context->visit = run.steps[job.id.step].visits;
-  if (is_document) context->run_input = input_for(run);
+  if (is_document) context->run_input = outputs_.input_of(run);
   if (run.step_plan(job.id.step).runs_finally) context->run_status = name_of(core::status_of_steps(run, false));
   job.context = std::move(context);
-}
-
-std::shared_ptr<const Payload> Loop::input_for(const core::Run& run) {
-  if (const auto* const known = inputs_.find(run.number); known != nullptr) return *known;
-  return inputs_.put(run.number, std::make_shared<const Payload>(run.input));
-}
-
-// What the steps that this one reads have returned; nullptr = nothing. Made once for all items of a step.
-std::shared_ptr<const exec::StepOutputs> Loop::outputs_for(const core::Run& run, std::uint32_t step) {
-  const auto& needs = run.step_plan(step).reads;
-  const auto has_output = [&](std::uint32_t need) {
-    const core::StepState& state = run.steps[need];
-    return run.plan->plan->is_document || state.map != nullptr || (state.next > 0 && state.one.output != nullptr);
-  };
-  if (std::ranges::none_of(needs, has_output)) return nullptr;
-  const bool is_shared = run.steps[step].map != nullptr;
-  const OutputsKey key{run.number, step, run.steps[step].visits};
-  if (is_shared) {
-    if (const auto* const known = outputs_.find(key); known != nullptr) return *known;
-  }
-  auto outputs = std::make_shared<exec::StepOutputs>();
-  for (const std::uint32_t need : needs) {
-    const core::StepState& state = run.steps[need];
-    exec::StepOutput& output = outputs->emplace_back();
-    output.step = *run.step_plan(need).name;
-    output.is_list = state.map != nullptr;
-    for (std::uint32_t index = 0; index < state.items; ++index) {
-      const core::Item* const done = state.touched(index);
-      output.parts.push_back(done != nullptr && done->output != nullptr ? *done->output : Payload{});
-      if (done != nullptr && done->status == core::ItemStatus::failed && done->trouble != nullptr)
-        output.failures.push_back({index, done->trouble->failure});
-    }
-    output.status = core::name_of(state.status);
-    output.succeeded = state.succeeded;
-    output.failed = state.failed;
-  }
-  if (is_shared) outputs_.put(key, outputs);
-  return outputs;
 }
 
 // ---- writing and releasing ----------------------------------------
@@ -435,13 +382,8 @@ void Loop::release(Batch& batch, Time now) {
     observer_->published(id(notice.run, notice.created), *notice.plan, notice.chunk_first, notice.new_first,
                          notice.chunk);
   }
-  while (commit != 0 && !young_order_.empty() && young_order_.front().commit <= commit) {
-    // A run that was removed meanwhile may have left its key to a younger one.
-    const auto young = young_keys_.find(young_order_.front().key);
-    if (young != young_keys_.end() && young->second == young_order_.front().run) young_keys_.erase(young);
-    young_order_.pop_front();
-  }
-  for (const std::uint64_t removed : batch.commit.removals) removing_.erase(removed);
+  young_keys_.written(commit);
+  retention_.removed(batch.commit.removals);
   let_go(batch);
   for (const core::Prepare& prepare : batch.prepares) this->prepare(prepare, now);
   if (spare_.size() < batches_max) {
@@ -462,8 +404,8 @@ void Loop::prepare(const core::Prepare& prepare, Time now) {
   const core::Run* const run = core_.find(prepare.run);
   if (run == nullptr || !run->step_plan(prepare.step).prepares) return count_items(prepare, now);
   auto context = std::make_shared<exec::JobContext>();
-  context->outputs = outputs_for(*run, prepare.step);
-  context->run_input = input_for(*run);
+  context->outputs = outputs_.outputs_for(*run, prepare.step);
+  context->run_input = outputs_.input_of(*run);
   if (run->step_plan(prepare.step).runs_finally) context->run_status = name_of(core::status_of_steps(*run, false));
   executors_[core_.address_of(*run, prepare.step).executor]->prepare({.id = {run->number, prepare.step, 0, 0},
                                                                       .run_id = id(run->number, run->created),

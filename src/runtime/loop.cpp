@@ -25,7 +25,11 @@ Loop::Loop(store::Store& store, Executors executors, const LoopSettings& setting
       settings_{settings},
       core_{now, seed},
       secret_{store.secret()},
-      slot_{store.slot()} {}
+      slot_{store.slot()},
+      journal_{settings.journal_max},
+      retention_{{.keep_ended = settings.keep_ended,
+                  .keep_count = settings.keep_count,
+                  .at_once = settings.removals_a_turn}} {}
 
 RunId Loop::id(std::uint64_t number, Time created) const noexcept { return id_of(secret_, number, created, slot_); }
 
@@ -102,7 +106,7 @@ std::optional<Time> Loop::next_wakeup() const {
   }
   if (!trouble_ && (loading_ || !uncounted_.empty() || !hand_overs_.empty() || is_held_back_)) consider(read_again_);
   if (trouble_ && !writing_ && retry_at_ != INT64_MAX) consider(retry_at_);
-  if (next_retention_ != 0 && !trouble_ && outstanding_.empty()) consider(next_retention_);
+  if (retention_.next() && !trouble_ && outstanding_.empty()) consider(*retention_.next());
   return next;
 }
 
@@ -210,15 +214,15 @@ std::expected<void, Error> Loop::admit(std::size_t runs) const {
 std::expected<std::optional<RunId>, Error> Loop::id_of_key(const std::string& key) {
   std::uint64_t number = 0;
   if (key.empty()) return std::nullopt;
-  if (const auto young = young_keys_.find(key); young != young_keys_.end()) {
-    number = young->second;
+  if (const auto young = young_keys_.find(key)) {
+    number = *young;
   } else {
     const auto stored = store_.run_of_key(key);
     if (!stored) return std::unexpected{stored.error()};
     if (!*stored) return std::nullopt;
     number = **stored;
   }
-  if (removing_.contains(number)) return std::nullopt;
+  if (retention_.is_removing(number)) return std::nullopt;
   if (const core::Run* const run = core_.find(number); run != nullptr) return id(number, run->created);
   const auto row = store_.read_run(number);
   if (!row) return std::unexpected{row.error()};
@@ -232,8 +236,8 @@ void Loop::accept(NewRun& run, const std::optional<RunId>& known, Time now) {
     run.id = *known;
     return;
   }
-  if (const auto twin = young_keys_.find(run.key); twin != young_keys_.end() && !removing_.contains(twin->second)) {
-    run.id = id(twin->second, core_.find(twin->second)->created);  // an earlier one of the same batch
+  if (const auto twin = young_keys_.find(run.key); twin && !retention_.is_removing(*twin)) {
+    run.id = id(*twin, core_.find(*twin)->created);  // an earlier one of the same batch
     return;
   }
   const std::uint64_t number = next_run_++;
@@ -255,8 +259,7 @@ void Loop::accept(NewRun& run, const std::optional<RunId>& known, Time now) {
   if (run.input.hashed) put_payload(number, run.input, std::move(run.body));
   if (!run.key.empty()) {
     filling_.keys.push_back({filling_.put(run.key), number});
-    young_keys_.insert_or_assign(run.key, number);
-    young_order_.push_back({next_commit_, number, run.key});
+    young_keys_.add(run.key, number, next_commit_);
   }
 }
 
@@ -353,7 +356,7 @@ std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Ti
 
 std::expected<void, Error> Loop::remove(const Operate& operate) {
   const std::uint64_t number = number_in(operate.run);
-  if (removing_.contains(number)) return not_found(operate.run);
+  if (retention_.is_removing(number)) return not_found(operate.run);
   bool ended = false;
   if (const core::Run* const run = core_.find(number); run != nullptr && id(number, run->created) == operate.run) {
     ended = run->has_ended() && !run->touched;
@@ -365,7 +368,7 @@ std::expected<void, Error> Loop::remove(const Operate& operate) {
   }
   if (!ended) return std::unexpected{Error{ErrorCode::invalid, "the run has not ended: cancel it first"}};
   filling_.removals.push_back(number);
-  removing_.insert(number);
+  retention_.remove(number);
   return {};
 }
 

@@ -19,15 +19,17 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "base/recently_used.hpp"
 #include "core/core.hpp"
 #include "exec/executor.hpp"
 #include "runtime/inputs.hpp"
+#include "runtime/journal.hpp"
+#include "runtime/outputs_cache.hpp"
 #include "runtime/parentage.hpp"
+#include "runtime/retention.hpp"
+#include "runtime/young_keys.hpp"
 #include "store/store.hpp"
 
 namespace reprise::runtime {
@@ -203,11 +205,9 @@ class Loop {
   void add_orders(Batch& batch);
   exec::Job job_of(const core::Start& start);
   void add_context(exec::Job& job, const core::Run& run);
-  std::shared_ptr<const exec::StepOutputs> outputs_for(const core::Run& run, std::uint32_t step);
   void put_imaged_runs(Batch& batch);
   void prepare(const core::Prepare& prepare, Time now);
   void count_items(const core::Prepare& prepare, Time now);
-  std::shared_ptr<const Payload> input_for(const core::Run& run);
   void give_up(const Error& error);
   void release(Batch& batch, Time now);
   void let_go(Batch& batch);
@@ -264,39 +264,20 @@ class Loop {
   Time retry_at_ = 0;                  // INT64_MAX: never, it does not pass
   Duration retry_delay_{0};
 
-  std::unordered_map<std::string, std::uint64_t> young_keys_;  // keys whose commit is not durable yet
-  struct YoungKey {
-    std::uint64_t commit;
-    std::uint64_t run;
-    std::string key;
-  };
-  std::deque<YoungKey> young_order_;  // by commit
+  YoungKeys young_keys_;
   std::unordered_multimap<std::uint64_t, std::shared_ptr<AskReply>> waiting_for_end_;
 
-  static constexpr std::size_t remembered_max = 64;  // steps that share outputs, and inputs of runs
-  using OutputsKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // run, step, visit
-  base::RecentlyUsed<OutputsKey, std::shared_ptr<const exec::StepOutputs>> outputs_{remembered_max};
-  base::RecentlyUsed<std::uint64_t, std::shared_ptr<const Payload>> inputs_{remembered_max};  // of runs of documents
-
-  struct FrameSize {
-    std::uint64_t commit;
-    std::size_t bytes;
-  };
-  std::deque<FrameSize> journal_;
-  std::size_t journal_bytes_ = 0;
-  bool journal_is_inherited_ = false;  // from an earlier process, and nothing of it was cut yet
-  std::deque<std::pair<std::uint64_t, std::uint64_t>> journal_order_;  // (run, its oldest commit), oldest first
+  OutputsCache outputs_;
+  Journal journal_;
+  Retention retention_;
 
   bool loading_ = true;
   std::uint64_t open_cursor_ = 0;
   store::DueCursor due_cursor_;
-  std::optional<Time> next_due_;                // of the parked runs; not exact: may be too early
-  Time next_retention_ = 0;                     // 0 = never
-  std::uint64_t removed_with_ = 0;              // the commit with the last removals
-  std::unordered_set<std::uint64_t> removing_;  // runs whose removal is not durable yet: for everybody they are gone
-  Time read_again_ = 0;                         // the store could not be read: not before this
-  std::vector<core::Prepare> uncounted_;        // lists that could not be read
-  std::deque<HandOver> hand_overs_;             // that wait for the store
+  std::optional<Time> next_due_;          // of the parked runs; not exact: may be too early
+  Time read_again_ = 0;                   // the store could not be read: not before this
+  std::vector<core::Prepare> uncounted_;  // lists that could not be read
+  std::deque<HandOver> hand_overs_;       // that wait for the store
   using AttemptKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
   static AttemptKey key_of(const event::AttemptId& id) { return {id.run, id.step, id.item, id.token}; }
   static constexpr std::size_t early_max = 10'000;

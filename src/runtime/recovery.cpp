@@ -9,8 +9,6 @@
 namespace reprise::runtime {
 namespace {
 
-constexpr Duration retention_pause = std::chrono::seconds{1};
-
 std::unexpected<Error> damaged(std::string message) {
   return std::unexpected{Error{ErrorCode::store_damaged, std::move(message)}};
 }
@@ -54,7 +52,7 @@ store::Result<std::vector<BookedPlan>> Loop::recover(const core::PatternCompiler
   const auto due = store_.next_due(due_cursor_);
   if (!due) return std::unexpected{due.error()};
   next_due_ = *due;
-  if (settings_.keep_ended || settings_.keep_count) next_retention_ = now;
+  retention_.begin(now);
   return booked;
 }
 
@@ -110,7 +108,7 @@ store::Result<void> Loop::replay_journal(Time now) {
       }
       order.push_back(part.run);
       run->oldest_commit = commit;
-      journal_order_.emplace_back(part.run, commit);
+      journal_.add_run(part.run, commit);
     }
     if (!core_.replay(*run, part.chunk, part.first_sequence)) {
       mistake =
@@ -120,12 +118,11 @@ store::Result<void> Loop::replay_journal(Time now) {
   if (!second) return second;
   if (mistake) return std::unexpected{*mistake};
   auto sizes = store_.read_journal([&](std::uint64_t commit, std::string_view frame) {
-    journal_.push_back({commit, frame.size()});
-    journal_bytes_ += frame.size();
+    journal_.add_frame(commit, frame.size());
     return true;
   });
   if (!sizes) return sizes;
-  journal_is_inherited_ = !journal_.empty();
+  journal_.inherit();
   for (const std::uint64_t number : order) {
     core::Run& run = *core_.find(number);
     core_.adopt(run, now);
@@ -149,7 +146,7 @@ core::Run* Loop::revive(const store::StoredRun& row) {
 
 store::Result<Loop::Loaded> Loop::load(const RunId& wanted) {
   const std::uint64_t number = number_in(wanted);
-  if (removing_.contains(number)) return Loaded{};
+  if (retention_.is_removing(number)) return Loaded{};
   if (core::Run* const run = core_.find(number); run != nullptr) {
     return Loaded{id(number, run->created) == wanted ? run : nullptr, false};
   }
@@ -240,18 +237,18 @@ Time Loop::earliest_due_outstanding() const noexcept {
 }
 
 void Loop::apply_retention(Time now) {
-  if (next_retention_ == 0 || now < next_retention_ || trouble_) return;
-  if (removed_with_ >= next_commit_ - outstanding_.size()) return;  // what was found last time is still on its way
-  next_retention_ = now + retention_pause.count();
-  const Time before = settings_.keep_ended ? now - settings_.keep_ended->count() : INT64_MIN;
-  const auto expired = store_.expired(before, settings_.keep_count.value_or(UINT64_MAX), settings_.removals_a_turn);
+  if (trouble_) return;
+  const auto question = retention_.question(now, next_commit_ - 1 - outstanding_.size());
+  if (!question) return;
+  const auto expired = store_.expired(question->ended_before, question->keep, question->limit);
   if (!expired) return;
+  std::size_t removed = 0;
   for (const std::uint64_t run : *expired) {
-    if (core_.find(run) == nullptr && removing_.insert(run).second) filling_.removals.push_back(run);
+    if (core_.find(run) != nullptr || !retention_.remove(run)) continue;
+    filling_.removals.push_back(run);
+    ++removed;
   }
-  if (!filling_.removals.empty()) removed_with_ = next_commit_;
-  // More at once, unless all of these are in memory again, because somebody has reopened them.
-  if (expired->size() == settings_.removals_a_turn && !filling_.removals.empty()) next_retention_ = now;
+  retention_.found(expired->size(), removed, next_commit_, now);
 }
 
 }  // namespace reprise::runtime
