@@ -124,6 +124,7 @@ core::StepPlan draw_document_step(World& world, const Program& program, const st
   if (world.chance(300)) step.tolerate = static_cast<std::uint32_t>(world.below(3));
   if (world.chance(300)) step.tolerate_millionths = static_cast<std::uint32_t>(world.between(1, 1'000'000));
   if (world.chance(300)) step.max_parallel = 1 + static_cast<std::uint32_t>(world.below(3));
+  if (world.chance(80)) step.effect = Effect::at_most_once;
   step.fallback = static_cast<core::FallbackRule>(world.below(3));
   step.handles_failure = world.chance(250);
   if (world.chance(250)) {

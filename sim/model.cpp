@@ -531,6 +531,8 @@ void Model::failed(RunStory& story, const Record& record) {
     } else if (sent_[story.number][item.token].handed && record.failure->type == "CanceledError") {
       if (item.outside && !story.cancel_requested)
         claims_.push_back({story.number, item.child, RunStatus::canceled, {}});
+    } else if (record.reason == StopReason::unclear && plan.effect == Effect::at_most_once) {
+      // It was stopped, and may have been done: a person has to find out.
     } else if (std::ranges::find(sent, *record.failure) == sent.end()) {
       fail(story, words(record) + " with a failure that this attempt did not give");
     }
