@@ -1,3 +1,4 @@
+// Who begins when, under one limit and under several, and who does not.
 #include "exec/place_keeper.hpp"
 
 #include <gtest/gtest.h>

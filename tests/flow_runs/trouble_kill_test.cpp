@@ -25,7 +25,8 @@ int attempt_of(const boost::json::object& event) { return static_cast<int>(numbe
 
 // What the record and the files of the items say about one item.
 struct ItemStory {
-  int attempts = 0;       // started
+  int attempts = 0;       // started, or reserved when the kill came
+  bool reserved = false;  // and it is not known to have begun
   std::set<int> lost;     // attempts that a kill has taken
   std::set<int> failed;   // attempts that failed by themselves
   std::set<int> effects;  // attempts that wrote their line
@@ -38,14 +39,21 @@ using Stories = std::map<int, ItemStory>;
 // Adds what one event tells, and checks that it may come after those before.
 void tell(ItemStory& story, const boost::json::object& event) {
   const std::string type = text_of(event, "type");
-  if (type == "started") {
+  if (type == "reserved") {
+    EXPECT_EQ(story.attempts, flag_of(event, "withdrawn") ? 1 : 0) << boost::json::serialize(event);
+    story.reserved = !flag_of(event, "withdrawn");
+    story.attempts = story.reserved ? 1 : 0;
+  } else if (type == "started") {
     EXPECT_EQ(story.completed, 0) << "a finished item was started again: " << boost::json::serialize(event);
-    EXPECT_EQ(attempt_of(event), ++story.attempts) << "attempt numbers must go on: " << boost::json::serialize(event);
+    if (!std::exchange(story.reserved, false)) ++story.attempts;
+    EXPECT_EQ(attempt_of(event), story.attempts) << "attempt numbers must go on: " << boost::json::serialize(event);
   } else if (type == "completed") {
     ++story.completed;
     story.completed_attempt = attempt_of(event);
   } else if (type == "failed") {
     (flag_of(event, "lost") ? story.lost : story.failed).insert(attempt_of(event));
+    EXPECT_TRUE(!story.reserved || flag_of(event, "lost")) << boost::json::serialize(event);
+    story.reserved = false;
   }
 }
 
