@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "flow_runs/flow_run.hpp"
 #include "flow_runs/processes.hpp"
