@@ -24,6 +24,8 @@ enum class ErrorCode : std::uint8_t {
   store_full,         // no space left
   store_unavailable,  // any other trouble with the store
   store_gone,         // removed, moved or replaced while the engine had it: nothing more can be recorded
+  fenced,             // another owner has the store by now: nothing more can be recorded
+  store_behind,       // it has forgotten what it had recorded, as a copy from before has: nothing more can be recorded
 };
 std::string_view name_of(ErrorCode code) noexcept;
 

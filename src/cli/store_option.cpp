@@ -60,6 +60,8 @@ int exit_code_of(ErrorCode code) noexcept {
     case ErrorCode::store_full:
     case ErrorCode::store_unavailable:
     case ErrorCode::store_gone:
+    case ErrorCode::fenced:
+    case ErrorCode::store_behind:
       return 5;
     case ErrorCode::timed_out:
       return 124;

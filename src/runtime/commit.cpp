@@ -23,7 +23,16 @@ constexpr Duration longest_retry = std::chrono::seconds{2};
 
 // Trouble that goes away when space, rights or the disk come back. The rest does not: the store is another one, or broken.
 bool may_pass(ErrorCode code) {
-  return code != ErrorCode::store_gone && code != ErrorCode::store_damaged && code != ErrorCode::store_newer;
+  return code != ErrorCode::store_gone && code != ErrorCode::store_damaged && code != ErrorCode::store_newer &&
+         code != ErrorCode::fenced && code != ErrorCode::store_behind;
+}
+
+// Callers were told of what is missing: going on would give its run numbers, and so its ids, to others.
+Error behind(std::uint64_t last, std::uint64_t acknowledged) {
+  return {ErrorCode::store_behind, "The store has forgotten " + std::to_string(acknowledged - last) +
+                                       " commits: its last one is " + std::to_string(last) + ", and commit " +
+                                       std::to_string(acknowledged) +
+                                       " was acknowledged. Was an older copy put in its place?"};
 }
 
 Time sooner(Time left, Time right) {
@@ -66,6 +75,7 @@ store::Result<void> write_commit(store::Store& store, const store::Commit& commi
     const auto last = store.last_commit();
     if (!last) return std::unexpected{last.error()};
     if (*last >= commit.id) return {};
+    if (*last + 1 < commit.id) return std::unexpected{behind(*last, commit.id - 1)};
   }
   return store.append(commit);
 }

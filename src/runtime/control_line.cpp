@@ -28,7 +28,7 @@ bool read_text(const boost_json::object& object, std::string_view name, std::str
 }
 
 ErrorCode code_of(std::string_view name) {
-  for (auto number = 0; number <= static_cast<int>(ErrorCode::store_gone); ++number) {
+  for (auto number = 0; number <= static_cast<int>(ErrorCode::store_behind); ++number) {
     const auto code = static_cast<ErrorCode>(number);
     if (name_of(code) == name) return code;
   }

@@ -300,7 +300,7 @@ TEST_F(RuntimeControl, EndingWithOpenConnectionsClosesThem) {
 }
 
 TEST(RuntimeControlLine, EveryCodeComesBack) {
-  for (int number = 0; number <= static_cast<int>(ErrorCode::store_gone); ++number) {
+  for (int number = 0; number <= static_cast<int>(ErrorCode::store_behind); ++number) {
     const Error error{static_cast<ErrorCode>(number), "why \"\n\""};
     const std::string line = answer_line(std::unexpected{error});
     EXPECT_EQ(line.find('\n'), line.size() - 1);

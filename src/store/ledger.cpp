@@ -10,7 +10,7 @@ namespace reprise::store {
 namespace {
 
 // One shard, for the process that makes it.
-class MemoryLedger final : public Ledger {
+class PrivateLedger final : public Ledger {
  public:
   Result<OwnedShard> claim() override { return OwnedShard{{}, make_memory_store(system_env().random_seed())}; }
   Result<OwnedShard> open_shard(const Shard&) override { return claim(); }
@@ -19,7 +19,7 @@ class MemoryLedger final : public Ledger {
     views.push_back({{}, open_store_read_only("memory:")});
     return views;
   }
-  Result<std::optional<base::Descriptor>> try_lock_keys() override { return base::Descriptor{}; }
+  Result<KeysLock> try_lock_keys() override { return std::make_shared<int>(); }
 };
 
 }  // namespace
@@ -27,7 +27,7 @@ class MemoryLedger final : public Ledger {
 Result<std::unique_ptr<Ledger>> open_ledger(std::string_view url, const LedgerSettings& settings) {
   const auto address = base::parse_store_address(url);
   if (!address) return std::unexpected{Error{ErrorCode::invalid, address.error()}};
-  if (address->kind == base::StoreKind::memory) return std::make_unique<MemoryLedger>();
+  if (address->kind == base::StoreKind::memory) return std::make_unique<PrivateLedger>();
   return make_folder_ledger(address->path, settings);
 }
 

@@ -10,12 +10,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/descriptor.hpp"
 #include "store/store.hpp"
 
 namespace reprise::store {
@@ -39,6 +37,8 @@ struct ShardView {
   Result<std::unique_ptr<StoreView>> view;  // or why this one cannot be looked at
 };
 
+using KeysLock = std::shared_ptr<const void>;  // held as long as it lives
+
 class Ledger {
  public:
   Ledger() = default;
@@ -52,9 +52,8 @@ class Ledger {
   virtual Result<OwnedShard> open_shard(const Shard& shard) = 0;
   // All there are, by slot, each for looking only. The one with slot 0 is always among them; `not_found` if it is not there.
   virtual std::vector<ShardView> look() = 0;
-  // For the look-up of a key in all shards and the submit that follows: one process at a time. Held until the descriptor is closed;
-  // std::nullopt: another process has it.
-  virtual Result<std::optional<base::Descriptor>> try_lock_keys() = 0;
+  // For the look-up of a key in all shards and the submit that follows: one process at a time. nullptr: another process has it.
+  virtual Result<KeysLock> try_lock_keys() = 0;
 };
 
 struct LedgerSettings {

@@ -33,7 +33,7 @@ bool matches(const RunFilter& filter, const StoredRun& run) {
 
 class MemoryStore final : public Store {
  public:
-  explicit MemoryStore(std::uint64_t secret) : secret_{secret} {}
+  MemoryStore(std::uint64_t secret, std::uint32_t slot) : secret_{secret}, slot_{slot} {}
 
   Result<void> append(const Commit& commit) override;
   Result<void> reopen() override { return {}; }
@@ -43,6 +43,7 @@ class MemoryStore final : public Store {
     return last_commit_;
   }
   std::uint64_t secret() override { return secret_; }
+  std::uint32_t slot() override { return slot_; }
   Result<std::uint64_t> last_run() override {
     const std::scoped_lock lock{mutex_};
     return last_run_;
@@ -69,6 +70,7 @@ class MemoryStore final : public Store {
 
   std::mutex mutex_;
   std::uint64_t secret_;
+  std::uint32_t slot_;
   std::uint64_t last_commit_ = 0;
   std::uint64_t last_run_ = 0;
   std::uint64_t cut_ = 0;
@@ -271,6 +273,8 @@ Result<std::uint64_t> MemoryStore::count_open() {
 
 }  // namespace
 
-std::unique_ptr<Store> make_memory_store(std::uint64_t secret) { return std::make_unique<MemoryStore>(secret); }
+std::unique_ptr<Store> make_memory_store(std::uint64_t secret, std::uint32_t slot) {
+  return std::make_unique<MemoryStore>(secret, slot);
+}
 
 }  // namespace reprise::store

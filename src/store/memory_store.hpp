@@ -10,6 +10,6 @@
 
 namespace reprise::store {
 
-std::unique_ptr<Store> make_memory_store(std::uint64_t secret);
+std::unique_ptr<Store> make_memory_store(std::uint64_t secret, std::uint32_t slot = 0);
 
 }  // namespace reprise::store

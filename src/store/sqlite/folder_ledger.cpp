@@ -12,6 +12,7 @@
 
 #include <reprise/env.hpp>
 
+#include "base/descriptor.hpp"
 #include "base/private_file.hpp"
 #include "store/real_path.hpp"
 #include "store/sqlite/open_files.hpp"
@@ -60,7 +61,7 @@ class FolderLedger final : public Ledger {
   Result<OwnedShard> claim() override;
   Result<OwnedShard> open_shard(const Shard& shard) override { return open(shard, {}); }
   std::vector<ShardView> look() override;
-  Result<std::optional<base::Descriptor>> try_lock_keys() override;
+  Result<KeysLock> try_lock_keys() override;
 
  private:
   // my.db → my-3.db
@@ -135,14 +136,14 @@ std::vector<ShardView> FolderLedger::look() {
   return views;
 }
 
-Result<std::optional<base::Descriptor>> FolderLedger::try_lock_keys() {
+Result<KeysLock> FolderLedger::try_lock_keys() {
   const std::string path = path_ + "-keys";
   if (auto made = base::make_private_file(path); !made)
     return std::unexpected{sqlite::error_from_errno(made.error().value(), path, "open")};
   base::Descriptor file{::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)};
   if (!file.is_open()) return std::unexpected{sqlite::error_from_errno(errno, path, "open")};
-  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return std::optional{std::move(file)};
-  if (errno == EWOULDBLOCK || errno == EINTR) return std::nullopt;
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return std::make_shared<base::Descriptor>(std::move(file));
+  if (errno == EWOULDBLOCK || errno == EINTR) return nullptr;
   return std::unexpected{sqlite::error_from_errno(errno, path, "lock")};
 }
 
