@@ -288,7 +288,7 @@ Finding find_out(World& world, const Behaviour& behaviour, bool calm) {
 
 std::uint64_t runtime_number(const RunId& id) { return runtime::number_in(id); }
 RunId runtime_id(store::Store& store, std::uint64_t number, Time created) {
-  return runtime::id_of(store.secret(), number, created);
+  return runtime::id_of(store.secret(), number, created, store.slot());
 }
 
 }  // namespace reprise::sim

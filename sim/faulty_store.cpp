@@ -1,47 +1,20 @@
 // Faults on the way to the inner store and back.
 #include "sim/faulty_store.hpp"
 
-#include <filesystem>
-
-#include "store/memory_store.hpp"
-#include "store/sqlite/sqlite_store.hpp"
-
 namespace reprise::sim {
 namespace {
 
-constexpr std::uint64_t secret_of_all = 0x5eed;
+// The last one may be a commit that nobody was told of; without the one before it the store is behind in any case.
+constexpr std::uint64_t forgotten = 2;
 
 std::unexpected<Error> trouble(const char* what) { return std::unexpected{Error{ErrorCode::store_unavailable, what}}; }
 
-std::unique_ptr<store::Store> open(const std::string& path) {
-  if (path.empty()) return store::make_memory_store(secret_of_all);
-  auto opened = store::open_sqlite_store(path, {.secret = secret_of_all});
-  if (!opened) throw Violation{"the SQLite store cannot be opened: " + opened.error().message, 0};
-  return *std::move(opened);
-}
-
 }  // namespace
-
-FaultyStore::FaultyStore(World& world, Model& model, std::string path)
-    : world_{world}, model_{model}, path_{std::move(path)}, inner_{open(path_)} {}
-
-FaultyStore::~FaultyStore() {
-  inner_.reset();
-  if (path_.empty()) return;
-  std::error_code ignored;
-  for (const char* ending : {"", "-wal", "-shm", "-owner", "-journal"})
-    std::filesystem::remove(path_ + ending, ignored);
-}
-
-void FaultyStore::power_cycle() {
-  if (path_.empty()) return;  // its object is the disk
-  inner_.reset();
-  inner_ = open(path_);
-}
 
 store::Result<void> FaultyStore::append(const store::Commit& commit) {
   if (is_full) return std::unexpected{Error{ErrorCode::store_full, "simulated: no space left"}};
   if (world_.chance(faults.fails)) return trouble("simulated: the write failed");
+  if (is_behind_) throw Violation{"the engine wrote to a store that has forgotten commits", 0};
   ++writes_;
   if (auto written = inner_->append(commit); !written) {
     // A store that is healthy refuses only what no engine may ask for; the engine would try it for ever.
@@ -55,12 +28,13 @@ store::Result<void> FaultyStore::append(const store::Commit& commit) {
 store::Result<void> FaultyStore::reopen() {
   if (is_full) return std::unexpected{Error{ErrorCode::store_full, "simulated: no space left"}};
   if (world_.chance(faults.reopen_fails)) return trouble("simulated: cannot be opened");
+  is_behind_ = is_behind_ || (world_.chance(faults.forgets) && *inner_->last_commit() >= forgotten);
   return inner_->reopen();
 }
 
 store::Result<std::uint64_t> FaultyStore::last_commit() {
   if (read_fails()) return trouble("simulated: cannot be read");
-  return inner_->last_commit();
+  return *inner_->last_commit() - (is_behind_ ? forgotten : 0);
 }
 store::Result<std::uint64_t> FaultyStore::last_run() {
   if (read_fails()) return trouble("simulated: cannot be read");

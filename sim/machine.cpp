@@ -55,7 +55,7 @@ void Machine::boot() {
     power_off();
     const std::uint32_t life = model_.life();
     world_.after(world_.span(millisecond, 5 * second), [this, life] {
-      if (is_off() && model_.life() == life) boot();
+      if (is_off() && model_.life() == life && store_.is_given()) boot();
     });
     return;
   }
@@ -99,10 +99,12 @@ void Machine::power_off() {
   loop_.reset();
   book_.reset();
   inbox_.clear();
+  writing_.reset();
   written_.reset();
   wake_.reset();
   published_.clear();
   stopping_ = false;
+  gives_up_ = false;
   executor_.power_off();
 }
 
@@ -121,6 +123,32 @@ void Machine::stop() {
     inbox_.push_back(runtime::Ended{{id, exec::Interrupted{}}, {}});
   }
   wake_at(world_.now());
+}
+
+std::function<void()> Machine::lose_shard() {
+  struct Sleeper {
+    std::unique_ptr<store::Store> store;
+    std::unique_ptr<runtime::PlanBook> book;
+    std::vector<runtime::Input> inbox;
+    std::optional<runtime::Loop::Writing> writing;
+    std::unique_ptr<runtime::Loop> loop;
+  };
+  auto sleeper =
+      std::make_shared<Sleeper>(store_.take(), std::move(book_), std::move(inbox_), writing_, std::move(loop_));
+  model_.new_life();
+  power_off();
+  return [this, sleeper] {
+    runtime::Loop& loop = *sleeper->loop;
+    for (runtime::Input& input : sleeper->inbox) loop.handle(std::move(input), wall());
+    loop.build(wall());
+    if (!sleeper->writing) sleeper->writing = loop.begin_write(wall());
+    if (!sleeper->writing) return;
+    auto result = runtime::write_commit(*sleeper->store, *sleeper->writing->commit, sleeper->writing->verify);
+    if (result || result.error().code != ErrorCode::fenced)
+      throw Violation{"an owner whose shard is another's by now was not refused", 0};
+    loop.end_write(std::move(result), wall());
+    if (loop.begin_write(INT64_MAX - 1)) throw Violation{"an owner that was fenced writes again", 0};
+  };
 }
 
 void Machine::set_clock_back(Time by) {
@@ -169,7 +197,8 @@ void Machine::step() {
   if (written_) {
     store::Result<void> result = *std::move(written_);
     written_.reset();
-    loop_->end_write(std::move(result), wall());
+    writing_.reset();
+    written(std::move(result));
   }
   std::vector<runtime::Input> inputs;
   inputs.swap(inbox_);
@@ -183,7 +212,14 @@ void Machine::step() {
   if (stopping_ && inbox_.empty() && !loop_->has_news() && (loop_->outstanding() == 0 || loop_->in_trouble())) {
     loop_->abandon_replies({ErrorCode::stopped, "the engine has stopped"});
     model_.new_life();
-    return power_off();
+    power_off();
+    if (gone) gone();
+    return;
+  }
+  if (gives_up_) {
+    crash();
+    if (gone) gone();
+    return;
   }
   plan_next_step(more);
   look();
@@ -207,11 +243,17 @@ void Machine::write() {
       const Time happens = world_.span(1000, store_.faults.slowest);
       return begin_slow_write(*writing, happens, world_.chance(300) ? world_.span(1000, store_.faults.slowest) : 0);
     }
-    loop_->end_write(runtime::write_commit(store_, *writing->commit, writing->verify), wall());
+    written(runtime::write_commit(store_, *writing->commit, writing->verify));
   }
 }
 
+void Machine::written(store::Result<void> result) {
+  gives_up_ = !result && (result.error().code == ErrorCode::fenced || result.error().code == ErrorCode::store_behind);
+  loop_->end_write(std::move(result), wall());
+}
+
 void Machine::begin_slow_write(const runtime::Loop::Writing& writing, Time happens, Time answered) {
+  writing_ = writing;
   const std::uint32_t life = model_.life();
   world_.after(happens, [this, writing, answered, life] {
     if (model_.life() != life) return;

@@ -2,7 +2,8 @@
 //
 // A write begins, happens, and is answered at three different moments; inputs and crashes come in between. After a crash only what
 // the store holds is left: a new Loop recovers from it. What the machine of a real engine does besides (handlers and flows are given to
-// it again after each start) a Program says. Thread safety: none.
+// it again after each start) a Program says. Of several owners each has a machine of its own.
+// Thread safety: none.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +45,14 @@ class Machine final : private runtime::Observer {
   bool watched = false;    // an observer looks on
   Time handlers_come = 0;  // after a start they are given to the engine within this time
 
+  std::function<void()> gone = {};  // it has stopped, or given its shard up
+
   void boot();   // tries until the store can be read
   void crash();  // at once, whatever is going on
   void stop();   // as Engine::stop(0) does: attempts are interrupted and everything is recorded; then the power is off
   void set_clock_back(Time by);  // from the next start on
+  // It sleeps, and somebody else gets its shard. The function wakes it: what it wanted to write must be refused, and that is its end.
+  std::function<void()> lose_shard();
 
   bool is_up() const noexcept { return loop_ != nullptr && !stopping_; }
   bool is_off() const noexcept { return loop_ == nullptr; }
@@ -67,6 +72,7 @@ class Machine final : private runtime::Observer {
                  std::string_view chunk) override;
 
   void power_off();
+  void written(store::Result<void> result);
   void give_handlers();
   void open_queue(std::size_t handler);
   void step();
@@ -87,9 +93,11 @@ class Machine final : private runtime::Observer {
   std::unique_ptr<runtime::Loop> loop_;
   std::unique_ptr<runtime::PlanBook> book_;
   std::vector<runtime::Input> inbox_;
+  std::optional<runtime::Loop::Writing> writing_;  // on its way
   std::optional<store::Result<void>> written_;
   std::set<std::uint64_t> published_;  // runs that the observer has heard of
   bool stopping_ = false;
+  bool gives_up_ = false;   // the store is another's, or is behind
   std::uint64_t step_ = 0;  // a wake-up for an older one is out of date
   std::optional<Time> wake_;
   Time skew_ = 0;

@@ -314,6 +314,11 @@ void Model::submitted(RunStory& story, const Record& record) {
   if (story.key.empty()) return;
   const auto [at, is_new] = keys_.try_emplace(story.key, story.number);
   if (!is_new) fail(story, "has the key of run " + std::to_string(at->second) + ", which still exists");
+  const core::Run& run = *shadow_.find(story.number);
+  const bool is_child =
+      run.facts != nullptr && run.facts->parent;  // its key is derived from its parent, which has one shard
+  if (!is_child && is_key_elsewhere && is_key_elsewhere(story.key))
+    fail(story, "has the key of a run in another shard, which still exists");
 }
 
 // Never early: a retry's delay, a submit's delay. The time a run was paused does not count.
@@ -400,7 +405,8 @@ void Model::started(RunStory& story, const Record& record) {
   if (item.status == Status::reserved) {
     // It may have begun before it could be taken back: whatever has happened since is no reason not to tell.
     const std::optional<Time> began = sent_[story.number][item.token].began;
-    if (!began || item.life != life_ || record.attempt != item.attempt) fail(story, words(record) + " and has not begun");
+    if (!began || item.life != life_ || record.attempt != item.attempt)
+      fail(story, words(record) + " and has not begun");
     if (record.time != std::max(*began, story.previous_time)) fail(story, words(record) + " at another time");
     --step.reserved;
     --story.reserved;
@@ -482,8 +488,7 @@ void Model::count_failure(RunStory& story, const Record& record) {
   if (plan.breaker_limit == 0 || record.failure == nullptr) return;
   if (record.lost || record.cut || record.reason == StopReason::canceled) return;  // not the work's own failure
   if ((plan.breaker_classes >> static_cast<unsigned>(record.failure_class) & 1U) == 0) return;
-  const std::uint64_t print =
-      fingerprint(*plan.name, record.failure_class, *record.failure);
+  const std::uint64_t print = fingerprint(*plan.name, record.failure_class, *record.failure);
   const std::uint32_t count = ++story.breakers[{record.step, print}];
   if (item_of(story, record).stage != core::stage::main) return;  // not a matter of the policy any more
   StepStory& step = story.steps[record.step];
@@ -737,9 +742,8 @@ void Model::begun(const exec::Job& job, Time wall) {
     // It may be over already: a step that was sent back, or a run that was reopened, forgets the attempts it had.
     if (!found) {
       for_each_event(story->number, [&](const Record& record) {
-        found = found ||
-                (record.sequence == job.id.token && record.attempt == job.attempt &&
-                 (record.type == EventType::started || record.type == EventType::reserved));
+        found = found || (record.sequence == job.id.token && record.attempt == job.attempt &&
+                          (record.type == EventType::started || record.type == EventType::reserved));
       });
     }
   }

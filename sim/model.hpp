@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -105,6 +106,8 @@ class Model {
     shadow_.use(core::FactsDecoder{compile_, nullptr});
   }
 
+  std::function<bool(const std::string& key)> is_key_elsewhere = {};  // has another shard a run with it?
+
   // ---- the store tells ----
   void durable(const store::Commit& commit);
 
@@ -130,6 +133,7 @@ class Model {
 
   // ---- for everybody ----
   const RunStory* find(std::uint64_t run) const;
+  bool has_key(const std::string& key) const { return keys_.contains(key); }
   const std::map<std::uint64_t, RunStory>& stories() const noexcept { return stories_; }
   std::uint64_t open() const noexcept { return open_; }
   std::uint64_t events() const noexcept { return events_; }

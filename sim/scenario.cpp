@@ -8,6 +8,7 @@
 #include "sim/callers.hpp"
 #include "sim/machine.hpp"
 #include "sim/scenario_text.hpp"
+#include "store/memory_store.hpp"
 #include "text/duration.hpp"
 
 namespace reprise::sim {
@@ -32,10 +33,11 @@ class Play {
       : scenario_{std::move(scenario)},
         world_{1},
         model_{world_, pattern_compiler()},
-        store_{world_, model_, {}},
+        store_{world_, model_},
         executor_{world_, model_},
         machine_{world_, model_, store_, executor_, scenario_.program, scenario_.settings},
         callers_{world_, machine_, model_} {
+    store_.give(store::make_memory_store(1));
     executor_.script = [this](const exec::Job& job) { return act(job); };
     executor_.threads = 64;
   }
