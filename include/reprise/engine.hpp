@@ -221,6 +221,7 @@ struct EngineSettings {
 class Engine {
  public:
   // Opens the store and begins to recover; returns before everything is loaded. The constructor throws EngineError instead.
+  // Beside a sqlite: store it listens on a Unix socket, PATH.sock, for this user's commands: reprise cancel, pause, resume, retry, signal …
   static std::expected<Engine, Error> open(EngineSettings settings);
   explicit Engine(EngineSettings settings);
   Engine(Engine&&) noexcept;

@@ -10,16 +10,19 @@
 
 #include "base/hex.hpp"
 #include "base/sha256.hpp"
+#include "base/store_address.hpp"
 #include "env/wall_clock.hpp"
 #include "event/codec.hpp"
 #include "event/evidence.hpp"
 #include "event/history.hpp"
 #include "exec/function/function_pool.hpp"
+#include "runtime/control.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/engine_access.hpp"
 #include "runtime/feed.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/plan_book.hpp"
+#include "runtime/run_service.hpp"
 #include "store/store.hpp"
 #include "text/pattern.hpp"
 
@@ -30,6 +33,7 @@ using runtime::Input;
 namespace {
 
 constexpr std::size_t key_max = 512;
+constexpr std::size_t reason_max = 1024;  // of a cancel
 constexpr std::size_t evidence_max = std::size_t{64} << 10U;
 constexpr std::size_t payload_max = std::size_t{1} << 30U;
 constexpr std::size_t batch_max = 100'000;
@@ -181,6 +185,7 @@ struct Engine::State final : exec::Sink {
   bool stop(Duration patience) {
     const std::lock_guard lock{stop_mutex};
     if (has_stopped) return stopped_calmly;
+    control.reset();  // while its questions are still answered
     driver.stop_starting();
     stopped_calmly = driver.drain(patience);
     exec::FunctionPool::Stopped rest = pool.stop(Duration{0});
@@ -203,6 +208,10 @@ struct Engine::State final : exec::Sink {
   std::expected<RunOutcome, Error> outcome_in(Awaited<runtime::AskReply>& reply);
   std::expected<void, Error> operate(runtime::Operation operation, const RunId& run, std::string_view text = {},
                                      std::string payload = {}, const runtime::WorkChoice& choice = {});
+  std::expected<void, Error> signal(const RunId& run, std::string_view name, std::string payload);
+  bool works_on(const RunId& run);
+  std::expected<void, Error> perform(const runtime::RunRequest& request);
+  void listen();  // to other processes, if they can find the store
 
   EngineSettings settings;
   Env& env;
@@ -217,6 +226,7 @@ struct Engine::State final : exec::Sink {
   std::mutex stop_mutex;
   bool has_stopped = false;
   bool stopped_calmly = false;
+  std::unique_ptr<runtime::ControlServer> control;  // last: it calls what stands above
 };
 
 // ---- opening and closing ----------------------------------------
@@ -224,7 +234,9 @@ struct Engine::State final : exec::Sink {
 Engine::Engine(std::unique_ptr<State> state) noexcept : state_{std::move(state)} {}
 
 std::expected<Engine, Error> Engine::open(EngineSettings settings) {
-  return runtime::EngineAccess::open(std::move(settings), {});
+  auto engine = runtime::EngineAccess::open(std::move(settings), {});
+  if (engine) engine->state_->listen();
+  return engine;
 }
 
 std::expected<Engine, Error> runtime::EngineAccess::open(EngineSettings settings, const ExecutorFactory& documents,
@@ -262,10 +274,10 @@ std::expected<void, Error> runtime::EngineAccess::hand_over(Engine& engine, exec
   return {};
 }
 
-bool runtime::EngineAccess::works_on(Engine& engine, const RunId& run) {
-  const auto reply = engine.state_->ask(run, Question::now);
-  if (!reply) return reply.error().code != ErrorCode::not_found;  // a store in trouble is waited for
-  return is_open((*reply)->info.status) && (*reply)->may_go_on;
+bool runtime::EngineAccess::works_on(Engine& engine, const RunId& run) { return engine.state_->works_on(run); }
+
+std::expected<void, Error> runtime::EngineAccess::perform(Engine& engine, const RunRequest& request) {
+  return engine.state_->perform(request);
 }
 
 std::expected<std::uint64_t, Error> runtime::EngineAccess::last_sequence(Engine& engine, const RunId& run) {
@@ -507,8 +519,50 @@ std::expected<void, Error> Engine::State::operate(runtime::Operation operation, 
   return reply->wait();
 }
 
+bool Engine::State::works_on(const RunId& run) {
+  const auto reply = ask(run, runtime::Question::now);
+  if (!reply) return reply.error().code != ErrorCode::not_found;  // a store in trouble is waited for
+  return is_open((*reply)->info.status) && (*reply)->may_go_on;
+}
+
+std::expected<void, Error> Engine::State::perform(const runtime::RunRequest& request) {
+  using runtime::Asked;
+  using runtime::Operation;
+  if (!request.run) return {};  // a ping
+  const RunId& run = *request.run;
+  switch (request.asked) {
+    case Asked::ping:
+      if (works_on(run)) return {};
+      return std::unexpected{Error{ErrorCode::not_found, "nobody works on this run here"}};
+    case Asked::cancel:
+      return operate(Operation::cancel, run, std::string_view{request.text}.substr(0, reason_max));
+    case Asked::pause:
+      return operate(Operation::pause, run);
+    case Asked::resume:
+      return operate(Operation::resume, run);
+    case Asked::retry:
+      return operate(Operation::retry_failed, run, {}, {}, request.choice);
+    case Asked::drop:
+      return operate(Operation::drop, run, {}, {}, request.choice);
+    case Asked::signal:
+      return signal(run, request.text, request.payload);
+    case Asked::remove:
+      return operate(Operation::remove, run);
+  }
+  return invalid("this cannot be asked of a run");
+}
+
+void Engine::State::listen() {
+  const auto address = base::parse_store_address(settings.store);
+  if (!address || address->kind == base::StoreKind::memory) return;
+  control = runtime::ControlServer::listen(address->path, [this](const runtime::ControlRequest& asked) {
+    const auto request = runtime::run_request_in(asked);
+    return request ? perform(*request) : std::unexpected{request.error()};
+  });
+}
+
 std::expected<void, Error> Engine::cancel(const RunId& run, std::string_view why) {
-  return state_->operate(runtime::Operation::cancel, run, why.substr(0, 1024));
+  return state_->operate(runtime::Operation::cancel, run, why.substr(0, reason_max));
 }
 std::expected<void, Error> Engine::pause(const RunId& run) { return state_->operate(runtime::Operation::pause, run); }
 std::expected<void, Error> Engine::resume(const RunId& run) { return state_->operate(runtime::Operation::resume, run); }
@@ -518,9 +572,13 @@ std::expected<void, Error> Engine::retry_failed(const RunId& run) {
 std::expected<void, Error> Engine::remove(const RunId& run) { return state_->operate(runtime::Operation::remove, run); }
 
 std::expected<void, Error> Engine::signal(const RunId& run, std::string_view name, std::string payload) {
+  return state_->signal(run, name, std::move(payload));
+}
+
+std::expected<void, Error> Engine::State::signal(const RunId& run, std::string_view name, std::string payload) {
   if (name.empty() || name.size() > 200) return invalid("the name of a signal has 1 to 200 characters");
   if (payload.size() > payload_max) return invalid("a payload has at most 1 GiB");
-  return state_->operate(runtime::Operation::signal, run, name, std::move(payload));
+  return operate(runtime::Operation::signal, run, name, std::move(payload));
 }
 
 }  // namespace reprise

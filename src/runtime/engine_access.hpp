@@ -16,6 +16,7 @@
 #include "core/plan.hpp"
 #include "exec/executor.hpp"
 #include "exec/payloads.hpp"
+#include "runtime/run_service.hpp"
 #include "store/store.hpp"
 
 namespace reprise::runtime {
@@ -25,13 +26,9 @@ inline constexpr std::string_view document_queue = "reprise.document";  // where
 // Makes what runs the steps of documents. Called once, while the engine is being opened.
 using ExecutorFactory = std::function<std::unique_ptr<exec::Executor>(exec::Sink&, exec::PayloadLoader)>;
 
-struct WorkChoice {
-  std::string step = {};  // empty = all
-  std::optional<std::uint32_t> item = {};
-};
-
 struct EngineAccess {
-  // Runs of documents that are in the store do not go on by themselves: allow() them.
+  // Runs of documents that are in the store do not go on by themselves: allow() them. Other processes do not reach this engine, unless the
+  // caller listens for them.
   // `shard`: the store, if it is open already; settings.store is not looked at then.
   static std::expected<Engine, Error> open(EngineSettings settings, const ExecutorFactory& documents,
                                            std::unique_ptr<store::Store> shard = nullptr);
@@ -45,6 +42,8 @@ struct EngineAccess {
   static bool works_on(Engine& engine, const RunId& run);  // it is open, and this engine goes on with it
   static std::expected<std::uint64_t, Error> last_sequence(Engine& engine, const RunId& run);  // of its events
   static std::expected<void, Error> retry_failed(Engine& engine, const RunId& run, const WorkChoice& choice);
+  // What another process asks; waits until it is recorded.
+  static std::expected<void, Error> perform(Engine& engine, const RunRequest& request);
   static std::expected<void, Error> drop(Engine& engine, const RunId& run, const WorkChoice& choice);
 };
 

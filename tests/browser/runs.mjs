@@ -46,9 +46,10 @@ export class Runs {
     return this.page(name);
   }
 
+  // Those that a page tells: of a place that is only reserved, nothing has begun.
   events(name) {
     const lines = this.call(name, 'events', '@last', '--format', 'json').trimEnd().split('\n');
-    return lines.map((line) => JSON.parse(line));
+    return lines.map((line) => JSON.parse(line)).filter((event) => event.type !== 'reserved');
   }
 
   // What `show --html` wrote, and the events it was made of.

@@ -66,8 +66,7 @@ void print_letter(const PlaceOptions& options, const DeadLetter& letter, const s
   }
   if (!letter.failure.details.empty()) field("details", preview(letter.failure.details, 2000));
   if (!failures.empty() && failures.back().failure) {
-    for (const std::string& line : observe::evidence_lines(*failures.back().failure))
-      print("  " + line + "\n");
+    for (const std::string& line : observe::evidence_lines(*failures.back().failure)) print("  " + line + "\n");
   }
   field("input", preview(input, 2000));
   const std::string item = letter.has_items ? fmt::format(" --item {}", letter.item) : "";

@@ -46,7 +46,7 @@ std::expected<void, Error> in_shard(const store::Shard& shard, const runtime::Co
   constexpr int looks_max = 40;
   for (int look = 0;; ++look) {
     if (auto answer = runtime::ask_owner(shard.path, request)) return *std::move(answer);
-    auto engine = Engine::open({.store = "sqlite:" + shard.path, .threads = 1});
+    auto engine = runtime::EngineAccess::open({.store = "sqlite:" + shard.path, .threads = 1}, {});
     if (engine) return here(*engine);
     if (engine.error().code != ErrorCode::store_locked || look == looks_max) return std::unexpected{engine.error()};
     system_env().wait_until(system_env().now() + std::chrono::milliseconds{50}, {});
@@ -134,6 +134,16 @@ void tell_if_document_changed(const runtime::RunView& view, const WatchOptions& 
                   input->file, input->file));
 }
 
+// A run whose handlers are functions of a C++ program is run by that program alone: it is asked, and goes on with it.
+int ask_program(const Known& known, const runtime::ControlRequest& request) {
+  if (const auto answer = runtime::ask_owner(known.shard.path, request)) return done_or_error(*answer);
+  print_error(
+      fmt::format("reprise: run {} is work of a C++ program ({}), which alone has its handlers, and does not "
+                  "run now. Start it: it continues its open runs by itself, and takes this command then.\n",
+                  to_string(known.id), known.view.info.name));
+  return exit_usage;
+}
+
 }  // namespace
 
 int resume(const ResumeOptions& options) {
@@ -149,6 +159,7 @@ int resume(const ResumeOptions& options) {
                             suggested(options.watch.store, "retry", known->id)));
     return exit_failed;
   }
+  if (!known->view.plan->is_document) return ask_program(*known, {"resume", to_string(known->id)});
   // Who has paused it while it ran wants it to go on there, where it is watched already.
   if (status == RunStatus::paused && is_worked_on(known->shard, known->id)) {
     if (const auto answer = runtime::ask_owner(known->shard.path, {"resume", to_string(known->id)}))
@@ -171,6 +182,7 @@ int retry(const ResumeOptions& options) {
   if (!known) return known.error();
   const auto choice = choice_of(options);
   if (!choice) return choice.error();
+  if (!known->view.plan->is_document) return ask_program(*known, runtime::request_for("retry", known->id, *choice));
   // Before signals are taken: a file that hangs can be interrupted.
   const auto watch = with_folder(options, known->view);
   if (!watch) return watch.error();
@@ -239,7 +251,7 @@ int dead_letters_drop(const OperateOptions& options) {
   const auto place = parse_work_place(options.text);
   if (!place) return show_error(place.error());
   const runtime::WorkChoice choice{.step = place->step, .item = place->item};
-  return done_or_error(in_shard(known->shard, request_for("drop", known->id, choice), [&](Engine& engine) {
+  return done_or_error(in_shard(known->shard, runtime::request_for("drop", known->id, choice), [&](Engine& engine) {
     return runtime::EngineAccess::drop(engine, known->id, choice);
   }));
 }

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -19,22 +18,7 @@ std::unexpected<Error> refused(ErrorCode code, std::string message) {
   return std::unexpected{Error{code, std::move(message)}};
 }
 
-std::expected<runtime::WorkChoice, Error> choice_in(const runtime::ControlRequest& request) {
-  runtime::WorkChoice choice{.step = request.text};
-  if (request.payload.empty()) return choice;
-  std::uint32_t item = 0;
-  const char* const end = request.payload.data() + request.payload.size();
-  const auto [stop, mistake] = std::from_chars(request.payload.data(), end, item);
-  if (mistake != std::errc{} || stop != end) return refused(ErrorCode::invalid, "this is not the number of an item");
-  choice.item = item;
-  return choice;
-}
-
 }  // namespace
-
-runtime::ControlRequest request_for(std::string operation, const RunId& run, const runtime::WorkChoice& choice) {
-  return {std::move(operation), to_string(run), choice.step, choice.item ? std::to_string(*choice.item) : ""};
-}
 
 std::optional<Obstacle> obstacle_here(const runtime::RunView& view, const std::optional<exec::Relocation>& moved) {
   auto input = exec::decode_run_input(view.input);
@@ -74,29 +58,14 @@ std::expected<void, Error> Operator::check_can_run(const RunId& run) const {
                  fmt::format("process {}, which owns the run's shard, cannot run it: {}", getpid(), obstacle->message));
 }
 
-std::expected<void, Error> Operator::operator()(const runtime::ControlRequest& request) {
-  const std::string& operation = request.operation;
-  if (operation == "ping" && request.run.empty()) return {};
-  const auto run = run_id_from(request.run);
-  if (!run) return refused(ErrorCode::invalid, "this is not the id of a run");
-  Engine& engine = host_.engine();
-  if (operation == "ping") {
-    if (runtime::EngineAccess::works_on(engine, *run)) return {};
-    return refused(ErrorCode::not_found, "nobody works on this run here");
-  }
-  if (operation == "cancel") return engine.cancel(*run, request.text);
-  if (operation == "pause") return engine.pause(*run);
-  if (operation == "signal") return engine.signal(*run, request.text, request.payload);
-  if (operation == "remove") return engine.remove(*run);
-  const bool runs_something = operation == "resume" || operation == "retry";
-  if (!runs_something && operation != "drop")
-    return refused(ErrorCode::invalid, "unknown operation \"" + operation + "\"");
-  const auto choice = choice_in(request);
-  if (!choice) return std::unexpected{choice.error()};
-  if (operation == "drop") return runtime::EngineAccess::drop(engine, *run, *choice);
-  if (auto can = check_can_run(*run); !can) return can;
-  if (operation == "retry") return retry_here(host_, *run, *choice);
-  const auto before = host_.go_on(*run);
+std::expected<void, Error> Operator::operator()(const runtime::ControlRequest& asked) {
+  const auto request = runtime::run_request_in(asked);
+  if (!request) return std::unexpected{request.error()};
+  const bool runs_something = request->asked == runtime::Asked::resume || request->asked == runtime::Asked::retry;
+  if (!runs_something) return runtime::EngineAccess::perform(host_.engine(), *request);
+  if (auto can = check_can_run(*request->run); !can) return can;
+  if (request->asked == runtime::Asked::retry) return retry_here(host_, *request->run, request->choice);
+  const auto before = host_.go_on(*request->run);
   return before ? std::expected<void, Error>{} : std::unexpected{before.error()};
 }
 

@@ -1,9 +1,7 @@
-// What other processes may ask of the one that owns a shard, through its control socket.
+// What other processes ask of this one while it owns a shard and runs documents, through its control socket.
 //
-//   ping            somebody is here; with a run: and works on it
-//   cancel, pause, signal, remove, drop      as the commands of that name
-//   resume, retry   it is run here, until this process has done its own work; then whoever asked takes the shard and goes on
-//
+// Most of it is the engine's (runtime/run_service.hpp). What is resumed or retried is run here, if this machine has what it needs, until this
+// process has done its own work; then the process that asked takes the shard and continues.
 // Thread safety: one call at a time, from any thread; the host must outlive it.
 #pragma once
 
@@ -26,7 +24,7 @@ class Operator {
  public:
   Operator(host::FlowHost& host, std::string shard_path) : host_{host}, shard_path_{std::move(shard_path)} {}
 
-  std::expected<void, Error> operator()(const runtime::ControlRequest& request);
+  std::expected<void, Error> operator()(const runtime::ControlRequest& asked);
 
  private:
   std::expected<void, Error> check_can_run(const RunId& run) const;
@@ -37,9 +35,6 @@ class Operator {
 
 // What failed in the run is ready once more, and goes on.
 std::expected<void, Error> retry_here(host::FlowHost& host, const RunId& run, const runtime::WorkChoice& choice);
-
-// One step or item, in a request: its name in `text`, its number in `payload`.
-runtime::ControlRequest request_for(std::string operation, const RunId& run, const runtime::WorkChoice& choice);
 
 // What this machine or this environment lacks, so that the run would fail for good at once.
 struct Obstacle {

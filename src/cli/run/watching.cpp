@@ -230,7 +230,7 @@ std::expected<std::uint64_t, Error> RunSession::go_on(const RunId& run) {
 }
 
 std::expected<void, Error> RunSession::retry(const RunId& run, const runtime::WorkChoice& choice) {
-  return ask_or_do(request_for("retry", run, choice),
+  return ask_or_do(runtime::request_for("retry", run, choice),
                    [&](host::FlowHost& host) { return retry_here(host, run, choice); });
 }
 
