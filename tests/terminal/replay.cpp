@@ -113,6 +113,7 @@ class Player {
     between();
     screen().resize(size.width, size.height);
     resized_frames_ = frames_after_resize;
+    late_until_ = seconds_ + late_after_resize;
     ++extra_frames_;
   }
 
@@ -170,6 +171,7 @@ class Player {
     const bool only_display = result_.frames.back().above.size() == above_before && resized_frames_ == 0;
     if (const std::string same = before.flicker(screen()); only_display && !same.empty()) {
       complain("it erases what it then writes again: " + same);
+      result_.crossed_a_resize = result_.crossed_a_resize || seconds_ < late_until_;
     }
     // What was drawn for the size before may still come after a change, once; what follows is drawn anew.
     const bool is_too_wide = fills_last_column();
@@ -239,6 +241,9 @@ class Player {
   std::string collected_;
   bool in_frame_ = false;
   static constexpr int frames_after_resize = 2;
+  static constexpr double late_after_resize =
+      1.0;  // on a busy machine more frames of the size before are still on their way
+  double late_until_ = 0;
   int resized_frames_ = 0;        // how many of the next ones may be of the size before, or drawn anew
   std::size_t extra_frames_ = 2;  // the first and the last one
   double seconds_ = 0;

@@ -39,7 +39,7 @@ struct Replay {
   std::vector<std::string> complaints = {};
   std::vector<Moment> frames = {};
   // A frame was drawn for the size before and written after the change: nobody can write and ask for the size in one go,
-  // so it goes up too few rows and leaves something.
+  // so it goes up too few rows and leaves something; or so many of them were on their way that the one drawn anew came late.
   bool crossed_a_resize = false;
 };
 
