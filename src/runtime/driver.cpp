@@ -163,13 +163,14 @@ bool Driver::step(std::vector<Input>& inputs) {
   if (overslept) loop_.hold_timers_until(now + for_others_to_catch_up.count());
   std::optional<store::Result<void>> written;
   bool finishing = false;
+  bool stops_starting = false;
   {
     const std::lock_guard lock{mutex_};
     written.swap(written_);
     finishing = finishing_;
-    if (stop_starting_) loop_.stop_starting();
-    stop_starting_ = false;
+    stops_starting = std::exchange(stop_starting_, false);
   }
+  if (stops_starting) loop_.stop_starting();  // without our lock: executors take theirs, and push to us under it
   if (written) loop_.end_write(*std::move(written), now);
   const bool had_inputs = !inputs.empty();
   for (Input& input : inputs) loop_.handle(std::move(input), now);
