@@ -20,7 +20,7 @@
 namespace reprise::runtime {
 
 struct ControlRequest {
-  std::string operation = {};  // cancel, pause, resume, signal, retry, ping
+  std::string operation = {};  // by its name: run_service.cpp has the list
   std::string run = {};        // a full id
   std::string text = {};       // cancel: why. signal: its name
   std::string payload = {};

@@ -210,6 +210,8 @@ struct Engine::State final : exec::Sink {
                                      std::string payload = {}, const runtime::WorkChoice& choice = {});
   std::expected<void, Error> signal(const RunId& run, std::string_view name, std::string payload);
   bool works_on(const RunId& run);
+  bool can_run(const runtime::AskReply& reply) const;
+  std::expected<void, Error> check_can_run(const RunId& run);
   std::expected<void, Error> perform(const runtime::RunRequest& request);
   void listen();  // to other processes, if they can find the store
 
@@ -522,7 +524,21 @@ std::expected<void, Error> Engine::State::operate(runtime::Operation operation, 
 bool Engine::State::works_on(const RunId& run) {
   const auto reply = ask(run, runtime::Question::now);
   if (!reply) return reply.error().code != ErrorCode::not_found;  // a store in trouble is waited for
-  return is_open((*reply)->info.status) && (*reply)->may_go_on;
+  return is_open((*reply)->info.status) && (*reply)->may_go_on && can_run(**reply);
+}
+
+// A program's engine has nothing that runs documents, though its shard may have runs of them.
+bool Engine::State::can_run(const runtime::AskReply& reply) const {
+  const runtime::BookedPlan* const plan = book.plan(reply.plan);
+  return documents != nullptr || plan == nullptr || !plan->plan->is_document;
+}
+
+std::expected<void, Error> Engine::State::check_can_run(const RunId& run) {
+  const auto reply = ask(run, runtime::Question::now);
+  if (!reply) return std::unexpected{reply.error()};
+  if (can_run(**reply)) return {};
+  return invalid(
+      "this is a run of a document, and the program that owns its part of the store runs none; stop the program first");
 }
 
 std::expected<void, Error> Engine::State::perform(const runtime::RunRequest& request) {
@@ -539,8 +555,10 @@ std::expected<void, Error> Engine::State::perform(const runtime::RunRequest& req
     case Asked::pause:
       return operate(Operation::pause, run);
     case Asked::resume:
+      if (auto can = check_can_run(run); !can) return can;
       return operate(Operation::resume, run);
     case Asked::retry:
+      if (auto can = check_can_run(run); !can) return can;
       return operate(Operation::retry_failed, run, {}, {}, request.choice);
     case Asked::drop:
       return operate(Operation::drop, run, {}, {}, request.choice);

@@ -92,5 +92,14 @@ TEST_F(FlowRunsPrograms, a_command_beside_a_program_gets_a_shard_of_its_own) {
   EXPECT_EQ(engine->info(run)->status, RunStatus::running);
 }
 
+TEST_F(FlowRunsPrograms, a_run_of_a_document_is_refused_by_a_program_that_owns_its_shard) {
+  EXPECT_EQ(folder_.run("steps: [{id: a, run: exit 64}]").exit_code, 1);
+  const std::string run = folder_.last_run();
+  const auto engine = program();
+  const Outcome refused = folder_.reprise({"retry", run});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("stop the program first"), std::string::npos) << refused.err;
+}
+
 }  // namespace
 }  // namespace reprise::testing_support
