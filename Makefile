@@ -7,7 +7,7 @@ FIRST_SEED ?= 1
 KILLS ?= 300
 QUICKSTART = sqlite:build/quickstart/reprise.db
 
-.PHONY: build install run test browser bench sim torture asan tsan fuzz clang format clean
+.PHONY: build install package package-test run test browser bench sim torture asan tsan fuzz clang format clean
 
 build:
 	scripts/setup.sh build
@@ -16,6 +16,16 @@ build:
 
 install: build
 	cmake --install build/release --prefix $(PREFIX)
+
+# What can be carried to another machine: a tarball, a Debian package and their sums, in build/dist.
+package: build
+	scripts/setup.sh package
+	scripts/package.sh build/release build/dist
+
+# Installs it in a Debian 12 that has nothing else, made for this, and uses it there. Needs root; takes some minutes.
+package-test: package
+	scripts/setup.sh package-test
+	tests/package/bare_debian.sh build/dist build/release/examples/flaky_server
 
 # The command alone, and a flow in which everything goes wrong once.
 run:

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [clang] [format] [browser]
+# Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [clang] [format] [browser] [package] [package-test]
 set -eu
 
 build_packages="g++ make cmake ninja-build mold pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libboost1.81-dev libboost-json1.81-dev"
 test_packages="libgtest-dev librapidcheck-dev libbenchmark-dev mandoc tmux json-schema-test-suite"
 clang_packages="clang-19 libclang-rt-19-dev"
 format_packages="clang-format"
+package_packages="dpkg-dev binutils"
+package_test_packages="debootstrap lintian"
 browser_packages="chromium"
 command -v node >/dev/null 2>&1 || browser_packages="$browser_packages nodejs"  # not beside one that did not come from Debian
 command -v npm >/dev/null 2>&1 || browser_packages="$browser_packages npm"
@@ -18,7 +20,9 @@ for group in "${@:-build}"; do
     clang) packages="$packages $clang_packages" ;;
     format) packages="$packages $format_packages" ;;
     browser) packages="$packages $browser_packages" ;;
-    *) echo "setup.sh: unknown group $group (build, test, clang, format or browser)" >&2; exit 2 ;;
+    package) packages="$packages $package_packages" ;;
+    package-test) packages="$packages $package_test_packages" ;;
+    *) echo "setup.sh: unknown group $group (build, test, clang, format, browser, package or package-test)" >&2; exit 2 ;;
   esac
 done
 

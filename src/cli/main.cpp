@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "cli/init_process.hpp"
 #include "cli/tree/app.hpp"
 
 namespace {
@@ -19,5 +20,6 @@ void occupy_standard_descriptors() {
 
 int main(int count, char** arguments) {
   occupy_standard_descriptors();
+  reprise::cli::act_as_init_process();
   return reprise::cli::run({arguments, static_cast<std::size_t>(count)});
 }
