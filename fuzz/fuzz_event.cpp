@@ -32,7 +32,7 @@ void check_words(const Record& record) {
 // Events whose records are written again; beyond `record` the text may say more, which is of the future.
 std::string written(std::string_view chunk, std::size_t& count) {
   ChunkReader reader{chunk, 1};
-  reprise::event::History history{{}, {{.name = "first"}, {.name = "second"}}};
+  reprise::event::EventHistory history{{}, {{.name = "first"}, {.name = "second"}}};
   Record record;
   std::string out;
   reprise::event::Time previous = base;

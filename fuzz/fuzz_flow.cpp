@@ -11,7 +11,7 @@
 
 namespace {
 
-using reprise::flow::Flow;
+using reprise::flow::FlowDocument;
 using reprise::flow::Step;
 using reprise::fuzz::require;
 
@@ -24,7 +24,7 @@ void check_step(const Step& step) {
   require(step.on_failure != reprise::OnFailure::revisit || !step.goto_step.empty(), "goto names a step", step.id);
 }
 
-void check_flow(const Flow& flow) {
+void check_flow(const FlowDocument& flow) {
   require(!flow.name.empty() && !flow.steps.empty(), "a flow has a name and steps");
   std::unordered_set<std::string> done;
   for (const Step* step : reprise::flow::planned_steps(flow)) {

@@ -46,5 +46,5 @@ picture() {  # name, size, moments, title, exit code, command line
 cp examples/quickstart.yaml examples/quickstart.schema.json tests/terminal/nightly.yaml "$work"
 picture recovery 100x30 12 'A flow in which everything goes wrong once, and is put right' 0 'reprise run quickstart.yaml'
 picture why 116x24 1 'Why a work item was tried again' 0 "reprise why @last 'weather[1]'"
-picture failure 100x36 1 'A flow that fails: what failed, how often, its last words, and what to do now' 1 'reprise run nightly.yaml'
+picture failure 100x36 1 'A flow that fails: what failed, how often, its final output, and what to do now' 1 'reprise run nightly.yaml'
 exit $stale

@@ -104,7 +104,7 @@ core::StepPlan draw_document_step(World& world, const Program& program, const st
   step.prepares = world.chance(400);
   const std::size_t verb = world.below(100);
   if (verb < 10) {
-    step.verb = core::Verb::wait;
+    step.kind = core::StepKind::wait;
     step.wait = world.span(millisecond, 30 * second);
     if (world.chance(300)) step.wait_until = birth + world.span(second, 60 * second);
     return step;
@@ -112,7 +112,7 @@ core::StepPlan draw_document_step(World& world, const Program& program, const st
   step.on_failure = draw_on_failure(world);
   step.max_visits = static_cast<std::uint32_t>(world.between(1, 4));
   if (verb < 18) {
-    step.verb = core::Verb::signal;
+    step.kind = core::StepKind::signal;
     step.signal = world.chance(500) ? "go" : "stop";
     if (world.chance(600)) step.wait = world.span(millisecond, 20 * second);
     return step;

@@ -64,9 +64,9 @@ struct Shard {
   Callers callers;
 };
 
-class History {
+class SimulatedHistory {
  public:
-  explicit History(std::uint64_t seed)
+  explicit SimulatedHistory(std::uint64_t seed)
       : world_{seed},
         on_sqlite_{seed % 50 == 17},
         owners_{owners_of(seed)},
@@ -77,9 +77,9 @@ class History {
     while (shards_.size() < owners_) add_shard();
     draw_troubles();
   }
-  ~History();
-  History(const History&) = delete;
-  History& operator=(const History&) = delete;
+  ~SimulatedHistory();
+  SimulatedHistory(const SimulatedHistory&) = delete;
+  SimulatedHistory& operator=(const SimulatedHistory&) = delete;
 
   void live();
   void fill(HistoryReport& report) const;
@@ -133,7 +133,7 @@ class History {
 
 // ---- what the seed says ----------------------------------------
 
-void History::add_shard() {
+void SimulatedHistory::add_shard() {
   Shard& shard = shards_.emplace_back(world_, program_, settings_);
   shard.callers.max_open = settings_.max_open;
   shard.callers.retention = settings_.keep_ended || settings_.keep_count;
@@ -152,7 +152,7 @@ void History::add_shard() {
   };
 }
 
-History::~History() {
+SimulatedHistory::~SimulatedHistory() {
   for (Shard& shard : shards_) shard.store.take();
   if (path_.empty()) return;
   std::error_code ignored;
@@ -165,23 +165,23 @@ History::~History() {
 }
 
 // An id says which shard has its run.
-Shard& History::shard_of(const RunId& id) {
+Shard& SimulatedHistory::shard_of(const RunId& id) {
   const auto slot = runtime::slot_in(secret_of_all, id);
   if (!slot || *slot >= owners_) throw Violation{"an id leads to no shard", 0};
   return shards_[*slot];
 }
 
-bool History::are_all_up() const {
+bool SimulatedHistory::are_all_up() const {
   return std::ranges::all_of(shards_, [](const Shard& shard) { return shard.machine.is_up(); });
 }
 
-std::uint64_t History::open() const {
+std::uint64_t SimulatedHistory::open() const {
   std::uint64_t open = 0;
   for (const Shard& shard : shards_) open += shard.model.open();
   return open;
 }
 
-void History::draw_troubles() {
+void SimulatedHistory::draw_troubles() {
   for (Shard& shard : shards_) {
     StoreFaults& faults = shard.store.faults;
     if (world_.chance(700)) faults.slowest = world_.span(100'000, 200 * millisecond);
@@ -203,7 +203,7 @@ void History::draw_troubles() {
   crashes_planned_ = world_.chance(850) ? static_cast<std::uint32_t>(world_.between(1, 6)) : 0;
 }
 
-void History::plan_callers() {
+void SimulatedHistory::plan_callers() {
   const std::int64_t actions = on_sqlite_ ? world_.between(10, 60) : world_.between(20, 180);
   // In bursts, so that batches fill and queues grow.
   Time when = world_.now();
@@ -216,7 +216,7 @@ void History::plan_callers() {
   }
 }
 
-void History::plan_crashes() {
+void SimulatedHistory::plan_crashes() {
   for (std::uint32_t left = crashes_planned_; left > 0; --left) {
     // Mostly while something is going on.
     const bool anytime = bursts_.empty() || world_.chance(200);
@@ -238,7 +238,7 @@ void History::plan_crashes() {
 }
 
 // It stops, crashes, or sleeps until its shard is another's. After a while the next process comes.
-void History::interrupt(Shard& shard) {
+void SimulatedHistory::interrupt(Shard& shard) {
   constexpr Time longest_sleep = 5 * second;
   auto* const leases = dynamic_cast<store::MemoryLedger*>(ledger_.get());  // a lock on a file does not lapse
   if (world_.chance(100)) shard.machine.set_clock_back(world_.span(millisecond, 2 * second));
@@ -256,7 +256,7 @@ void History::interrupt(Shard& shard) {
                [this] { turn_on(); });
 }
 
-void History::plan_capacity() {
+void SimulatedHistory::plan_capacity() {
   if (calm_) return;
   for (Shard& shard : shards_) {
     shard.executor.threads = 1 + world_.below(16);
@@ -267,7 +267,7 @@ void History::plan_capacity() {
 
 // ---- the first part ----------------------------------------
 
-void History::do_something() {
+void SimulatedHistory::do_something() {
   if (calm_) return;
   Shard& shard = any_shard();
   if (!shard.machine.is_up()) return;
@@ -281,7 +281,7 @@ void History::do_something() {
   interfere(shard, *known);
 }
 
-void History::submit_something(Shard& shard) {
+void SimulatedHistory::submit_something(Shard& shard) {
   std::vector<Task> tasks;
   const std::size_t count = world_.chance(150) ? 1 + world_.below(12) : 1;
   while (tasks.size() < count) tasks.push_back(draw_task(world_, program_));
@@ -291,7 +291,7 @@ void History::submit_something(Shard& shard) {
 }
 
 // As the command does: under one lock the key is looked up in all shards, and the shard that has it is asked.
-void History::submit_with_keys(Shard& shard, std::vector<Task> tasks) {
+void SimulatedHistory::submit_with_keys(Shard& shard, std::vector<Task> tasks) {
   if (calm_ || !shard.machine.is_up()) return;
   const store::KeysLock lock = ledger_->try_lock_keys().value();
   if (lock == nullptr) {
@@ -315,7 +315,7 @@ void History::submit_with_keys(Shard& shard, std::vector<Task> tasks) {
   }
 }
 
-void History::submit(Shard& shard, std::vector<Task> tasks, store::KeysLock lock) {
+void SimulatedHistory::submit(Shard& shard, std::vector<Task> tasks, store::KeysLock lock) {
   const auto then = [this, &shard, lock](const std::expected<void, Error>& answer, const std::vector<RunId>& ids) {
     if (lock != nullptr && !answer) hold_until_settled(shard, lock);
     if (!answer || calm_) return;
@@ -335,14 +335,14 @@ void History::submit(Shard& shard, std::vector<Task> tasks, store::KeysLock lock
 }
 
 // Trouble with the store says nothing: the engine keeps trying, and until it is known nobody else may make a run with the key.
-void History::hold_until_settled(Shard& shard, store::KeysLock lock) {
+void SimulatedHistory::hold_until_settled(Shard& shard, store::KeysLock lock) {
   world_.after(100 * millisecond, [this, &shard, lock = std::move(lock), life = shard.model.life()] {
     if (shard.model.life() == life && !shard.machine.is_off() && shard.machine.loop()->outstanding() > 0)
       hold_until_settled(shard, lock);
   });
 }
 
-void History::interfere(Shard& shard, const Known& known) {
+void SimulatedHistory::interfere(Shard& shard, const Known& known) {
   Callers& callers = shard.callers;
   const std::size_t what = world_.below(100);
   if (what < 15) return callers.operate(Operation::cancel, known.id, "enough");
@@ -357,7 +357,7 @@ void History::interfere(Shard& shard, const Known& known) {
   callers.ask(known.id, static_cast<Question>(world_.below(3)));
 }
 
-PartOfRun History::any_part(Shard& shard, const Known& known) {
+PartOfRun SimulatedHistory::any_part(Shard& shard, const Known& known) {
   const RunStory& story = *shard.model.find(known.number);
   const std::size_t step = world_.below(story.steps.size());
   PartOfRun part{.step = *story.plan->steps[step].name};
@@ -366,14 +366,14 @@ PartOfRun History::any_part(Shard& shard, const Known& known) {
   return part;
 }
 
-void History::run_until(Time when) {
+void SimulatedHistory::run_until(Time when) {
   while (!world_.is_over() && world_.next() <= when) {
     if (++happenings_ > happenings_max) throw Violation{"more happens than can be: does somebody go in circles?", 0};
     world_.run_next();
   }
 }
 
-void History::live() {
+void SimulatedHistory::live() {
   for (std::uint32_t owner = 0; owner < owners_; ++owner) turn_on();
   plan_callers();
   plan_crashes();
@@ -394,7 +394,7 @@ void History::live() {
 
 // ---- the second part ----------------------------------------
 
-void History::calm_down() {
+void SimulatedHistory::calm_down() {
   calm_ = true;
   for (Shard& shard : shards_) {
     shard.store.faults = {};
@@ -409,7 +409,7 @@ void History::calm_down() {
 
 // A process starts: it takes the first shard that nobody owns, with the runs that its last owner has left. What is being stopped has an
 // owner until it has stopped.
-void History::turn_on() {
+void SimulatedHistory::turn_on() {
   bool is_tried = false;
   for (Shard& shard : shards_) {
     if (!shard.machine.is_off() || !shard.store.is_given()) continue;  // its owner could not read it so far
@@ -422,14 +422,14 @@ void History::turn_on() {
   if (!is_tried && !are_all_up()) world_.after(100 * millisecond, [this] { turn_on(); });
 }
 
-void History::boot(store::OwnedShard owned) {
+void SimulatedHistory::boot(store::OwnedShard owned) {
   Shard& shard = shards_.at(owned.shard.slot);
   if (shard.store.is_given()) throw Violation{"shard " + std::to_string(owned.shard.slot) + " has two owners", 0};
   shard.store.give(std::move(owned.store));
   shard.machine.boot();
 }
 
-bool History::is_everything_done() const {
+bool SimulatedHistory::is_everything_done() const {
   return std::ranges::all_of(shards_, [](const Shard& shard) {
     if (!shard.machine.is_quiet() || !shard.machine.is_up()) return false;
     if (shard.model.open() == 0) return true;
@@ -439,7 +439,7 @@ bool History::is_everything_done() const {
   });
 }
 
-void History::run_until_all_have_ended(const char* when) {
+void SimulatedHistory::run_until_all_have_ended(const char* when) {
   const Time end = world_.now() + patience;
   for (std::uint64_t round = 0; !world_.is_over() && world_.next() <= end; ++round) {
     if (++happenings_ > happenings_max) throw Violation{"more happens than can be: does somebody go in circles?", 0};
@@ -456,7 +456,7 @@ void History::run_until_all_have_ended(const char* when) {
   throw Violation{std::string{"the engine does not come to rest, "} + when, 0};
 }
 
-void History::resume_all() {
+void SimulatedHistory::resume_all() {
   for (Shard& shard : shards_) {
     for (const auto& [number, known] : shard.callers.known()) {
       const RunStory* const story = shard.model.find(number);
@@ -466,7 +466,7 @@ void History::resume_all() {
   // Runs whose submit was never answered may have been made all the same; nobody has paused them.
 }
 
-void History::release_those_who_wait(bool by_signal) {
+void SimulatedHistory::release_those_who_wait(bool by_signal) {
   for (Shard& shard : shards_) {
     for (const auto& [number, story] : shard.model.stories()) {
       if (story.ended || story.removed) continue;
@@ -481,7 +481,7 @@ void History::release_those_who_wait(bool by_signal) {
   }
 }
 
-void History::ask_everybody() {
+void SimulatedHistory::ask_everybody() {
   const auto answers = [this] {
     std::uint64_t answered = 0;
     for (const Shard& shard : shards_) answered += shard.callers.answered();
@@ -502,7 +502,7 @@ void History::ask_everybody() {
   if (answers() != before + asked) throw Violation{"somebody got no answer, although nothing is wrong", 0};
 }
 
-void History::check_the_end(Shard& shard) {
+void SimulatedHistory::check_the_end(Shard& shard) {
   shard.callers.check_tallies();
   runtime::Loop& loop = *shard.machine.loop();
   shard.model.compare(loop);
@@ -514,7 +514,7 @@ void History::check_the_end(Shard& shard) {
 }
 
 // The same store, read twice, gives the same; and what the model has seen is what is there.
-void History::check_recovery(Shard& shard) {
+void SimulatedHistory::check_recovery(Shard& shard) {
   shard.model.compare_history(shard.store.inner());
   std::string states[2];
   for (std::string& state : states) {
@@ -527,7 +527,7 @@ void History::check_recovery(Shard& shard) {
 }
 
 // Shards count on their own: each that has a run of this number tells of its own.
-std::string History::tell(std::uint64_t run) const {
+std::string SimulatedHistory::tell(std::uint64_t run) const {
   std::string told;
   for (std::size_t slot = 0; slot < shards_.size(); ++slot) {
     if (shards_[slot].model.find(run) == nullptr) continue;
@@ -537,7 +537,7 @@ std::string History::tell(std::uint64_t run) const {
   return told;
 }
 
-void History::fill(HistoryReport& report) const {
+void SimulatedHistory::fill(HistoryReport& report) const {
   for (const Shard& shard : shards_) {
     report.runs += shard.model.stories().size();
     report.events_recorded += shard.model.events();
@@ -557,7 +557,7 @@ void History::fill(HistoryReport& report) const {
 
 HistoryReport run_history(std::uint64_t seed) {
   HistoryReport report;
-  History history{seed};
+  SimulatedHistory history{seed};
   try {
     history.live();
   } catch (const Violation& violation) {

@@ -449,7 +449,7 @@ void Model::completed(RunStory& story, const Record& record) {
   ItemStory& item = item_of(story, record);
   StepStory& step = story.steps[record.step];
   const core::StepPlan& plan = story.plan->steps[record.step];
-  if (plan.verb == core::Verb::call) {
+  if (plan.kind == core::StepKind::call) {
     if (item.status != Status::running) fail(story, words(record) + " of an item that is not running");
     if (record.attempt != item.attempt)
       fail(story, words(record) + ": the running attempt is " + std::to_string(item.attempt));
@@ -465,14 +465,14 @@ void Model::completed(RunStory& story, const Record& record) {
   } else if (item.status != Status::untouched) {
     fail(story, words(record) + " of a wait that was over already");
   }
-  if (plan.verb == core::Verb::wait) {
+  if (plan.kind == core::StepKind::wait) {
     Time begun = std::max(story.created, story.reopened == 0 ? story.due : 0);
     for (const std::uint32_t need : plan.needs)
       begun = std::max(begun, story.reopened == 0 ? story.steps[need].last_end : 0);
     const Time over = plan.wait_until != 0 ? plan.wait_until : begun + plan.wait;
     if (record.time < over) fail(story, words(record) + ": the wait is not over yet");
   }
-  if (plan.verb == core::Verb::signal) {
+  if (plan.kind == core::StepKind::signal) {
     const auto signal = std::ranges::find(story.signals, plan.signal);
     if (signal == story.signals.end()) fail(story, words(record) + ": nobody has sent this signal");
     story.signals.erase(signal);
@@ -508,7 +508,7 @@ void Model::failed(RunStory& story, const Record& record) {
   if (record.precondition && item.status != Status::running) {
     if (item.status != Status::untouched)
       fail(story, words(record) + ": a precondition comes before the first attempt");
-  } else if (plan.verb == core::Verb::signal) {
+  } else if (plan.kind == core::StepKind::signal) {
     if (item.status != Status::untouched) fail(story, words(record) + " of a wait that was over already");
   } else if (item.status == Status::reserved) {
     if (!record.lost || item.life == life_) fail(story, words(record) + " of an attempt that was only reserved");
@@ -698,7 +698,7 @@ bool Model::reopen_step(const RunStory& story, std::uint32_t index, StepStory& s
     if (!goes_on || is_asked_again) item = {};
     item.attempt = std::max(item.attempt, attempts);
     item.earlier = std::max(item.earlier, attempts);
-    if (plan.verb != core::Verb::call || is_asked_again) continue;  // it begins anew
+    if (plan.kind != core::StepKind::call || is_asked_again) continue;  // it begins anew
     item.status = Status::waiting;
     if (goes_on && item.delay > 0) continue;
     item.since = record.time;
@@ -881,12 +881,12 @@ bool Model::waits_for_ever(const RunStory& story) const {
     if (status == core::StepStatus::preparing) return false;
     if (status != core::StepStatus::active) continue;
     const core::StepPlan& plan = story.plan->steps[step];
-    if (plan.verb == core::Verb::call) {
+    if (plan.kind == core::StepKind::call) {
       if (!is_held_up(story, step)) return false;
       waits = true;
       continue;
     }
-    if (plan.verb != core::Verb::signal || plan.wait > 0) return false;
+    if (plan.kind != core::StepKind::signal || plan.wait > 0) return false;
     if (std::ranges::find(story.signals, plan.signal) != story.signals.end()) return false;
     waits = true;
   }
@@ -897,7 +897,7 @@ std::string Model::wanted_signal(const RunStory& story) const {
   const core::Run* const run = shadow_.find(story.number);
   for (std::uint32_t step = 0; run != nullptr && step < run->step_count(); ++step) {
     const core::StepPlan& plan = story.plan->steps[step];
-    if (run->steps[step].status == core::StepStatus::active && plan.verb == core::Verb::signal) return plan.signal;
+    if (run->steps[step].status == core::StepStatus::active && plan.kind == core::StepKind::signal) return plan.signal;
   }
   return {};
 }

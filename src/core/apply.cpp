@@ -113,7 +113,7 @@ void end_preparing(Run& run, StepState& state) {
 // When a step that waits has waited long enough; 0 = never.
 Time end_of_wait(const StepPlan& plan, Time begin) {
   if (plan.wait_until != 0) return std::max(plan.wait_until, begin);
-  return plan.verb == Verb::wait || plan.wait > 0 ? later(begin, plan.wait) : 0;
+  return plan.kind == StepKind::wait || plan.wait > 0 ? later(begin, plan.wait) : 0;
 }
 
 bool is_chosen(const Record& reopened, std::uint32_t step, std::uint32_t item) {
@@ -297,7 +297,7 @@ void Core::activate(Run& run, std::uint32_t step, Time time) {
   state.activated = std::max(time, run.due);
   state.status = plan.for_each || plan.prepares ? StepStatus::preparing : StepStatus::active;
   state.due = run.due > time ? run.due : 0;
-  if (plan.verb != Verb::call) state.due = end_of_wait(plan, state.activated);
+  if (plan.kind != StepKind::call) state.due = end_of_wait(plan, state.activated);
   if (run.live) index_step(run, step, time);
 }
 
@@ -409,7 +409,7 @@ void Core::apply_prepared(Run& run, const Record& record) {
   if (plan.for_each) {
     set_items(state, record.items, true);
     state.map->list = Payload::of(record.payload);
-  } else if (plan.verb != Verb::call) {
+  } else if (plan.kind != StepKind::call) {
     state.due = end_of_wait(plan, std::max(record.time, run.due));
   }
   apply_item_policies(run, record);
@@ -516,7 +516,7 @@ void Core::apply_completed(Run& run, const Record& record) {
   if (record.payload.size > 0) item.output = std::make_unique<Payload>(Payload::of(record.payload));
   ++state.succeeded;
   reset_breaker(run, record.step);
-  if (run.step_plan(record.step).verb == Verb::signal) consume_signal(run, run.step_plan(record.step).signal);
+  if (run.step_plan(record.step).kind == StepKind::signal) consume_signal(run, run.step_plan(record.step).signal);
   check_step_end(run, record.step, record.time);
 }
 
@@ -733,8 +733,8 @@ void Core::reopen_step(Run& run, std::uint32_t step, const Record& record) {
   // What comes before its first attempt had failed.
   const bool uncounted = incomplete && (plan.for_each ? state.map == nullptr : plan.prepares && !had_attempts);
   if (uncounted) state.status = StepStatus::preparing;
-  if (incomplete && plan.verb != Verb::call) state.due = end_of_wait(plan, record.time);
-  if (uncounted || (incomplete && plan.verb != Verb::call)) {
+  if (incomplete && plan.kind != StepKind::call) state.due = end_of_wait(plan, record.time);
+  if (uncounted || (incomplete && plan.kind != StepKind::call)) {
     state.one = Item{};
     state.next = 0;
   }

@@ -69,7 +69,7 @@ StepPlan any_step(Dice& dice, std::uint32_t index) {
     default:
       step = call(name, needs, any_policy(dice));
   }
-  if (step.verb == Verb::call) step.handler = dice.one_in(3) ? "scarce" : "work";
+  if (step.kind == StepKind::call) step.handler = dice.one_in(3) ? "scarce" : "work";
   step.max_parallel = dice.below(3);
   step.on_failure = static_cast<OnFailure>(dice.below(5));
   step.tolerate = dice.one_in(3) ? dice.below(3) : step.on_failure == OnFailure::dead_letter ? UINT32_MAX : 0;
@@ -83,8 +83,8 @@ StepPlan any_step(Dice& dice, std::uint32_t index) {
 // What only documents have.
 void make_document_step(Dice& dice, StepPlan& step) {
   step.prepares = dice.one_in(2);
-  if (step.verb == Verb::wait && dice.one_in(3)) step.wait_until = start_of_time + Duration{30s}.count();
-  if (step.verb != Verb::call) return;
+  if (step.kind == StepKind::wait && dice.one_in(3)) step.wait_until = start_of_time + Duration{30s}.count();
+  if (step.kind != StepKind::call) return;
   if (step.prepares && dice.one_in(3)) step.for_each = true;
   step.prepares = step.prepares || step.for_each;
   step.fallback = static_cast<FallbackRule>(dice.below(3));
@@ -135,9 +135,9 @@ std::string description_of(const core::Run& run) {
     const StepState& state = run.steps[step];
     const StepPlan& plan = run.step_plan(step);
     text += "\n  step " + std::to_string(step) +
-            (plan.verb == Verb::call   ? " call"
-             : plan.verb == Verb::wait ? " wait"
-                                       : " signal");
+            (plan.kind == StepKind::call   ? " call"
+             : plan.kind == StepKind::wait ? " wait"
+                                           : " signal");
     text += plan.for_each ? " each of " + std::to_string(plan.list_step) : "";
     for (const std::uint32_t need : plan.needs) text += " needs " + std::to_string(need);
     text += ", on_failure " + std::to_string(static_cast<int>(plan.on_failure)) + " tolerate " +
@@ -584,7 +584,7 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
       case EventType::completed:
         if (run.step_plan(record.step).wait_until != 0) {
           EXPECT_GE(record.time, run.step_plan(record.step).wait_until);
-        } else if (run.step_plan(record.step).verb == Verb::wait) {
+        } else if (run.step_plan(record.step).kind == StepKind::wait) {
           EXPECT_GE(counted - created, delay + run.step_plan(record.step).wait);
         }
         EXPECT_FALSE(told.has_succeeded || told.has_failed);

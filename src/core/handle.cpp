@@ -595,13 +595,13 @@ bool Core::reported(const AttemptId& id, const event::PayloadView& output, Time 
 void Core::fire_step(Run& run, std::uint32_t step, Time now) {
   const StepPlan& plan = run.step_plan(step);
   if (!is_allowed(run)) return;  // allow() finds it again
-  if (plan.verb == Verb::call || run.steps[step].status == StepStatus::preparing) {
+  if (plan.kind == StepKind::call || run.steps[step].status == StepStatus::preparing) {
     index_step(run, step, now);
     return;
   }
   if (run.steps[step].status != StepStatus::active || run.steps[step].next > 0) return;
   if (run.steps[step].due > now || run.paused_at != 0 || run.cancel_requested) return;
-  if (plan.verb == Verb::wait) {
+  if (plan.kind == StepKind::wait) {
     Record record{.type = EventType::completed, .step = step};
     emit(run, record, now);
   } else {
@@ -745,7 +745,7 @@ void Core::deliver_signals(Run& run, Time now) {
   if (run.extra == nullptr || run.extra->signals.empty() || run.paused_at != 0 || run.cancel_requested) return;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     const StepPlan& plan = run.step_plan(step);
-    if (plan.verb != Verb::signal || run.steps[step].status != StepStatus::active) continue;
+    if (plan.kind != StepKind::signal || run.steps[step].status != StepStatus::active) continue;
     const auto found = std::ranges::find(run.extra->signals, plan.signal, &Signal::name);
     if (found == run.extra->signals.end()) continue;
     const Payload payload = found->payload;

@@ -166,7 +166,7 @@ void put_step_notes(std::string& out, const StepPlan& step) {
 
 void put_step(std::string& out, const StepPlan& step) {
   put_bytes(out, *step.name);
-  put_byte(out, static_cast<unsigned>(step.verb));
+  put_byte(out, static_cast<unsigned>(step.kind));
   put_bytes(out, step.handler);
   put_bytes(out, step.signal);
   put_signed(out, step.wait);
@@ -221,7 +221,7 @@ void read_step_notes(ByteReader& in, StepPlan& step) {
 StepPlan read_step(ByteReader& in, std::uint8_t version, const PatternCompiler& compile, const TypeTree* types) {
   StepPlan step;
   step.name = std::make_shared<const std::string>(in.bytes());
-  step.verb = read_enum(in, Verb::signal);
+  step.kind = read_enum(in, StepKind::signal);
   step.handler = in.bytes();
   step.signal = in.bytes();
   step.wait = in.signed_varint();

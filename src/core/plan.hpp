@@ -28,7 +28,7 @@ using event::Time;
 
 struct ItemPolicies;  // item_policies.hpp
 
-enum class Verb : std::uint8_t { call, wait, signal };
+enum class StepKind : std::uint8_t { call, wait, signal };
 enum class FallbackRule : std::uint8_t { none, budget_exhausted, gave_up };
 
 // Which of its ways an item is being tried.
@@ -48,7 +48,7 @@ enum class Rules : std::uint8_t {
 
 struct StepPlan {
   std::shared_ptr<const std::string> name;  // shared with the jobs
-  Verb verb = Verb::call;
+  StepKind kind = StepKind::call;
   std::string handler = {};  // call: whose queue it goes to
   std::string signal = {};
   std::int64_t wait = 0;  // wait: how long. signal: how long at most, 0 = for ever

@@ -90,7 +90,7 @@ void Core::index_step(Run& run, std::uint32_t step, Time now) {
   if (run.paused_at != 0 || run.cancel_requested) return;
   if (state.status == StepStatus::preparing) return ask_for_items(run, step, now);
   if (state.status != StepStatus::active) return;
-  if (run.step_plan(step).verb != Verb::call) {
+  if (run.step_plan(step).kind != StepKind::call) {
     if (state.next == 0 && state.due > 0 && state.timer == TimerWheel::none) {
       state.timer = wheel_.arm(state.due, {run.number, step, untouched_items});
     }
@@ -170,7 +170,7 @@ void Core::refill(Run& run, std::uint32_t step) {
 
 void Core::refill_step(Run& run, std::uint32_t step) {
   StepState& state = run.steps[step];
-  if (state.status != StepStatus::active || run.step_plan(step).verb != Verb::call) return;
+  if (state.status != StepStatus::active || run.step_plan(step).kind != StepKind::call) return;
   release_held(run, step);
   if (state.due <= run.last_time) enqueue_untouched(run, step);
   if (state.map == nullptr && state.one.status == ItemStatus::waiting)
@@ -235,7 +235,7 @@ std::optional<Time> Core::idle_until(const Run& run) const {
     if (state.status != StepStatus::active) continue;
     if (state.map != nullptr && !state.map->held.empty()) return std::nullopt;
     if (state.due > 0 && state.has_untouched()) earliest = std::min(earliest, state.due);
-    if (state.due == 0 && state.has_untouched() && run.step_plan(step).verb == Verb::call)
+    if (state.due == 0 && state.has_untouched() && run.step_plan(step).kind == StepKind::call)
       return std::nullopt;  // ready
     for (std::uint32_t index = 0; index < state.next; ++index) {
       const Item* const item = state.touched(index);

@@ -93,11 +93,11 @@ char* write_varint(char* to, std::uint64_t value) noexcept {
 }
 
 // One event or failure while it is put together: numbers on the stack, the bytes of users as views, and one append at the end.
-class Draft {
+class EventBytes {
  public:
-  Draft() noexcept : end_{begin()} {}
-  Draft(const Draft&) = delete;  // `end_` points into itself
-  Draft& operator=(const Draft&) = delete;
+  EventBytes() noexcept : end_{begin()} {}
+  EventBytes(const EventBytes&) = delete;  // `end_` points into itself
+  EventBytes& operator=(const EventBytes&) = delete;
 
   void byte(unsigned value) noexcept { *end_++ = static_cast<char>(value); }
   void varint(std::uint64_t value) noexcept { end_ = write_varint(end_, value); }
@@ -125,7 +125,7 @@ class Draft {
     bytes({start, static_cast<std::size_t>(end - start)});
   }
   // Must be the last field of this one.
-  void nested(const Draft& inner) noexcept {
+  void nested(const EventBytes& inner) noexcept {
     varint(inner.size());
     std::memcpy(end_, inner.begin(), inner.number_bytes());
     end_ += inner.number_bytes();
@@ -189,7 +189,7 @@ PayloadView take_payload(ByteReader& in, std::uint64_t head) noexcept {
 }
 
 // What came after the first version stands behind the rest, where its readers do not look.
-void draft_later_fields(Draft& draft, const Failure& failure) noexcept {
+void draft_later_fields(EventBytes& draft, const Failure& failure) noexcept {
   if (failure.cause == 0 && failure.evidence_size == 0 && failure.evidence.empty()) return;
   draft.numbers_at_the_end({failure.cause, failure.evidence_size, failure.evidence.size()});
   draft.bytes(failure.evidence);
@@ -202,7 +202,7 @@ void read_later_fields(ByteReader& in, Failure& failure) {
   failure.evidence = in.bytes();
 }
 
-void draft_failure(Draft& draft, const Failure& failure) noexcept {
+void draft_failure(EventBytes& draft, const Failure& failure) noexcept {
   unsigned flags = 0;
   draft.byte(0);
   const auto optional_number = [&](const std::optional<int>& number, unsigned flag) {
@@ -271,7 +271,7 @@ void read_failure_fields(ByteReader& in, Failure& failure) {
 // ---- fields of each type: a writer and its reader, side by side ----------------------------------------
 // A writer returns the upper half of the flags.
 
-unsigned put_optional_payload(Draft& draft, const PayloadView& payload) noexcept {
+unsigned put_optional_payload(EventBytes& draft, const PayloadView& payload) noexcept {
   if (is_empty(payload)) return 0;
   draft.varint(payload_head(payload));
   draft.bytes(payload.bytes);
@@ -285,7 +285,7 @@ void read_text_and_payload(ByteReader& in, bool has_text, bool has_payload, Reco
   if (has_payload) record.payload = take_payload(in, payload);
 }
 
-unsigned put_submitted(Draft& draft, const Record& record) noexcept {
+unsigned put_submitted(EventBytes& draft, const Record& record) noexcept {
   draft.varint(record.plan);
   draft.byte(record.priority);
   draft.varint(record.items);
@@ -313,7 +313,7 @@ void read_submitted(ByteReader& in, unsigned flags, Record& record) noexcept {
   if ((flags & bit::facts) != 0) record.facts = in.bytes();
 }
 
-unsigned put_prepared(Draft& draft, const Record& record) noexcept {
+unsigned put_prepared(EventBytes& draft, const Record& record) noexcept {
   draft.varint(record.items);
   const unsigned flags = put_optional_payload(draft, record.payload);
   if (record.policies.empty()) return flags;
@@ -328,7 +328,7 @@ void read_prepared(ByteReader& in, unsigned flags, Record& record) noexcept {
 }
 
 // The length of the text stands after the payload's bytes: readers from before there was a text read the payload and stop.
-unsigned put_completed(Draft& draft, const Record& record) noexcept {
+unsigned put_completed(EventBytes& draft, const Record& record) noexcept {
   const unsigned flags = put_optional_payload(draft, record.payload);
   if (record.text.empty()) return flags;
   draft.text_at_the_end(record.text);
@@ -344,7 +344,7 @@ void read_completed(ByteReader& in, unsigned flags, Record& record) noexcept {
 std::uint32_t stored_rule(std::int32_t rule) noexcept { return static_cast<std::uint32_t>(rule) + 1U; }
 std::int32_t rule_of(std::uint32_t stored) noexcept { return static_cast<std::int32_t>(stored - 1U); }
 
-unsigned put_failed(Draft& draft, const Record& record) noexcept {
+unsigned put_failed(EventBytes& draft, const Record& record) noexcept {
   unsigned flags = (record.will_retry ? bit::will_retry : 0U) | (record.lost ? bit::lost : 0U) |
                    (record.precondition ? bit::precondition : 0U);
   draft.byte(static_cast<unsigned>(record.reason) | (record.cut ? cut_bit : 0U));
@@ -352,7 +352,7 @@ unsigned put_failed(Draft& draft, const Record& record) noexcept {
   draft.varint(stored_rule(record.rule));
   if (record.failure != nullptr) {
     flags |= bit::failure;
-    Draft inner;
+    EventBytes inner;
     draft_failure(inner, *record.failure);
     draft.nested(inner);
   }
@@ -374,9 +374,9 @@ void read_failed(ByteReader& in, unsigned flags, Record& record, Failure& failur
 }
 
 // What stopped it, if that is known.
-unsigned put_interrupted(Draft& draft, const Record& record) noexcept {
+unsigned put_interrupted(EventBytes& draft, const Record& record) noexcept {
   if (record.failure == nullptr) return 0;
-  Draft inner;
+  EventBytes inner;
   draft_failure(inner, *record.failure);
   draft.nested(inner);
   return bit::how;
@@ -388,7 +388,7 @@ void read_interrupted(ByteReader& in, unsigned flags, Record& record, Failure& f
   record.failure = &failure;
 }
 
-unsigned put_reopened(Draft& draft, const Record& record) noexcept {
+unsigned put_reopened(EventBytes& draft, const Record& record) noexcept {
   const unsigned flags = record.resumes ? bit::resumes : 0U;
   if (record.from_step == 0) return flags;
   draft.varint(record.from_step);
@@ -404,7 +404,7 @@ void read_reopened(ByteReader& in, unsigned flags, Record& record) noexcept {
 }
 
 // The time due is the event's time plus the delay unless something moved it; the upper end of the range is mostly the nominal delay.
-unsigned put_retrying(Draft& draft, const Record& record) noexcept {
+unsigned put_retrying(EventBytes& draft, const Record& record) noexcept {
   unsigned flags = record.floored ? bit::floored : 0U;
   draft.signed_varint(record.delay);
   if (record.nominal != 0 || record.delay_min != 0 || record.delay_max != 0) {
@@ -439,7 +439,7 @@ void read_retrying(ByteReader& in, unsigned flags, Record& record) noexcept {
 }
 
 // The other run's id is of a fixed length and counts as numbers, so that the failure is the last.
-unsigned put_handed_over(Draft& draft, const Record& record) noexcept {
+unsigned put_handed_over(EventBytes& draft, const Record& record) noexcept {
   const bool is_run = record.other != RunId{};
   unsigned flags = (record.returns ? bit::returns : 0U) | (is_run && record.reopens ? bit::reopens : 0U);
   if (record.due != 0) {
@@ -447,7 +447,7 @@ unsigned put_handed_over(Draft& draft, const Record& record) noexcept {
     draft.signed_varint(minus(record.due, record.time));
   }
   for (const std::uint8_t byte : record.other.bytes) draft.byte(byte);
-  Draft inner;
+  EventBytes inner;
   if (record.failure != nullptr) {
     flags |= bit::overdue;
     draft_failure(inner, *record.failure);
@@ -472,7 +472,7 @@ void read_handed_over(ByteReader& in, unsigned flags, Record& record, Failure& f
   if (!is_run && (flags & bit::address) != 0) record.text = in.bytes();
 }
 
-unsigned put_fields(Draft& draft, const Record& record) noexcept {
+unsigned put_fields(EventBytes& draft, const Record& record) noexcept {
   switch (record.type) {
     case EventType::submitted:
       return put_submitted(draft, record);
@@ -682,7 +682,7 @@ void put_payload(std::string& out, const PayloadView& payload) {
 PayloadView read_payload(ByteReader& in) noexcept { return take_payload(in, in.varint()); }
 
 void put_failure(std::string& out, const Failure& failure) {
-  Draft draft;
+  EventBytes draft;
   draft_failure(draft, failure);
   draft.append_to(out);
 }
@@ -696,7 +696,7 @@ Failure read_failure(ByteReader& in) {
 }
 
 void put_event(std::string& out, const Record& record, Time previous) {
-  Draft draft;
+  EventBytes draft;
   const unsigned attempt = record.attempt < attempt_follows ? record.attempt : attempt_follows;
   unsigned flags = attempt << attempt_shift;
   draft.byte(static_cast<unsigned>(record.type));

@@ -109,9 +109,9 @@ std::optional<Record> record_of(const Event& event, const StepNumbers& steps) {
   return record;
 }
 
-History::History(RunId run, std::vector<StepLabel> steps) : run_{run}, steps_{std::move(steps)} {}
+EventHistory::EventHistory(RunId run, std::vector<StepLabel> steps) : run_{run}, steps_{std::move(steps)} {}
 
-Event History::add(const Record& record) {
+Event EventHistory::add(const Record& record) {
   Event event{.type = record.type, .sequence = record.sequence, .time = wall_time(record.time), .run = run_};
   if (concerns_a_step(record.type)) {
     const bool is_known = record.step < steps_.size();
@@ -211,12 +211,12 @@ void set_counts(Event& event, const Item& item) {
 }  // namespace
 
 // Attempts from before somebody asked to try it again are not those of this time.
-bool History::is_retry(const Record& record, std::uint64_t attempt) const {
+bool EventHistory::is_retry(const Record& record, std::uint64_t attempt) const {
   const auto known = items_.find({record.step, record.item});
   return attempt > 1 + (known != items_.end() ? known->second.earlier : 0);
 }
 
-void History::add_reserved(Event& event, const Record& record) {
+void EventHistory::add_reserved(Event& event, const Record& record) {
   event.withdrawn = record.withdrawn;
   if (record.withdrawn) {
     items_.erase({record.step, record.item});
@@ -230,7 +230,7 @@ void History::add_reserved(Event& event, const Record& record) {
   items_.insert_or_assign({record.step, record.item}, std::move(item));
 }
 
-void History::add_started(Event& event, const Record& record) {
+void EventHistory::add_started(Event& event, const Record& record) {
   const auto [place, is_new] = items_.try_emplace({record.step, record.item});
   Item& item = place->second;
   if (std::exchange(item.is_reserved, false)) item.created = record.time;  // of the one before, if it was lost
@@ -250,7 +250,7 @@ void History::add_started(Event& event, const Record& record) {
   event.delay = Duration{item.delay};
 }
 
-void History::add_failed(Event& event, const Record& record) {
+void EventHistory::add_failed(Event& event, const Record& record) {
   if (record.precondition) event.attempt = 0;
   event.failure = judged_failure(record);
   event.will_retry = record.will_retry;
@@ -283,7 +283,7 @@ void History::add_failed(Event& event, const Record& record) {
   item.delay = 0;
 }
 
-void History::add_retrying(Event& event, const Record& record) {
+void EventHistory::add_retrying(Event& event, const Record& record) {
   const auto found = items_.find({record.step, record.item});
   if (found == items_.end()) return;
   Item& item = found->second;
@@ -295,7 +295,7 @@ void History::add_retrying(Event& event, const Record& record) {
   if (failure != nullptr) event.failure = *failure;
 }
 
-void History::add_interrupted(Event& event, const Record& record) {
+void EventHistory::add_interrupted(Event& event, const Record& record) {
   if (record.failure != nullptr) event.failure = *record.failure;
   const auto found = items_.find({record.step, record.item});
   if (found == items_.end()) return;
@@ -304,7 +304,7 @@ void History::add_interrupted(Event& event, const Record& record) {
   set_counts(event, item);
 }
 
-void History::end_item(Event& event, const Record& record) {
+void EventHistory::end_item(Event& event, const Record& record) {
   event.total_attempts = event.attempt;
   const auto found = items_.find({record.step, record.item});
   if (found == items_.end()) return;

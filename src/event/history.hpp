@@ -2,7 +2,7 @@
 //
 // Worked out, not stored: is_retry, the failure and delay before a retry, used, lost and interrupted attempts, total_attempts, total_elapsed.
 // record_of() is the way back, for those who are given events and want to know what they make of a run.
-// Thread safety: one History per thread.
+// Thread safety: one EventHistory per thread.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ using StepNumbers = std::map<std::string, std::uint32_t, std::less<>>;  // in th
 // live as long. std::nullopt: the run has no such step.
 std::optional<Record> record_of(const Event& event, const StepNumbers& steps);
 
-class History {
+class EventHistory {
  public:
-  History(RunId run, std::vector<StepLabel> steps);
+  EventHistory(RunId run, std::vector<StepLabel> steps);
 
   // Records must come in order, from the first of the run.
   Event add(const Record& record);

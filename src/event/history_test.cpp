@@ -23,7 +23,7 @@ const Failure timeout_judged{.type = "TimeoutError",
                              .failure_class = FailureClass::transient,
                              .kind = FailureKind::timeout};
 
-History history() { return {run, {{"fetch", "tool"}, {"store", "agent"}}}; }
+EventHistory history() { return {run, {{"fetch", "tool"}, {"store", "agent"}}}; }
 
 Record failed_at(Time time, std::uint32_t attempt, bool will_retry) {
   return {.type = EventType::failed,
@@ -43,7 +43,7 @@ Record retrying_at(Time time, std::uint32_t next_attempt, std::int64_t delay) {
 }
 
 TEST(EventHistory, a_retry_that_succeeds) {
-  History told = history();
+  EventHistory told = history();
   EXPECT_EQ(told.add({.type = EventType::submitted,
                       .sequence = 1,
                       .time = noon,
@@ -151,7 +151,7 @@ TEST(EventHistory, a_retry_that_succeeds) {
 }
 
 TEST(EventHistory, the_last_failure_carries_the_totals) {
-  History told = history();
+  EventHistory told = history();
   told.add({.type = EventType::submitted, .time = noon});
   told.add(started_at(noon + second, 1));
   told.add(failed_at(noon + 2 * second, 1, true));
@@ -176,7 +176,7 @@ TEST(EventHistory, the_last_failure_carries_the_totals) {
 }
 
 TEST(EventHistory, a_failure_that_is_retried_has_no_totals) {
-  History told = history();
+  EventHistory told = history();
   told.add(started_at(noon, 1));
   const Event event = told.add(failed_at(noon + second, 1, true));
   EXPECT_EQ(event.total_attempts, 0U);
@@ -184,7 +184,7 @@ TEST(EventHistory, a_failure_that_is_retried_has_no_totals) {
 }
 
 TEST(EventHistory, items_are_told_apart) {
-  History told = history();
+  EventHistory told = history();
   Record first = started_at(noon, 1);
   Record other = started_at(noon + second, 1);
   first.step = other.step = 1;
@@ -205,7 +205,7 @@ TEST(EventHistory, items_are_told_apart) {
 }
 
 TEST(EventHistory, every_wait_has_its_own_delay_and_failure) {
-  History told = history();
+  EventHistory told = history();
   told.add(started_at(noon, 1));
   told.add(failed_at(noon, 1, true));
   told.add(retrying_at(noon, 2, second));
@@ -221,7 +221,7 @@ TEST(EventHistory, every_wait_has_its_own_delay_and_failure) {
 }
 
 TEST(EventHistory, an_attempt_that_was_interrupted_starts_again_as_what_it_was) {
-  History told = history();
+  EventHistory told = history();
   told.add(started_at(noon, 1));
   told.add(failed_at(noon, 1, true));
   told.add(retrying_at(noon, 2, second));
@@ -235,7 +235,7 @@ TEST(EventHistory, an_attempt_that_was_interrupted_starts_again_as_what_it_was) 
 
 TEST(EventHistory, work_that_begins_anew_knows_nothing_of_before) {
   for (const EventType type : {EventType::reopened, EventType::revisited}) {
-    History told = history();
+    EventHistory told = history();
     told.add(started_at(noon, 1));
     told.add(failed_at(noon, 1, true));
     told.add(retrying_at(noon, 2, second));
@@ -249,7 +249,7 @@ TEST(EventHistory, work_that_begins_anew_knows_nothing_of_before) {
 }
 
 TEST(EventHistory, what_has_ended_is_forgotten) {
-  History told = history();
+  EventHistory told = history();
   told.add(started_at(noon, 1));
   told.add(failed_at(noon, 1, true));
   told.add({.type = EventType::completed, .time = noon, .attempt = 2});
@@ -259,7 +259,7 @@ TEST(EventHistory, what_has_ended_is_forgotten) {
 }
 
 TEST(EventHistory, the_handlers_own_word_stays_and_the_judgement_fills_the_gap) {
-  History told = history();
+  EventHistory told = history();
   Record record = failed_at(noon, 1, false);
   record.failure_class = FailureClass::deterministic;
   EXPECT_EQ(told.add(record).failure->failure_class, FailureClass::deterministic);
@@ -271,7 +271,7 @@ TEST(EventHistory, the_handlers_own_word_stays_and_the_judgement_fills_the_gap) 
 }
 
 TEST(EventHistory, a_failed_precondition_concerns_no_attempt) {
-  History told = history();
+  EventHistory told = history();
   Record record = failed_at(noon, 1, false);
   record.precondition = true;
   const Event event = told.add(record);
@@ -281,7 +281,7 @@ TEST(EventHistory, a_failed_precondition_concerns_no_attempt) {
 }
 
 TEST(EventHistory, work_that_never_started_took_no_attempt) {
-  History told = history();
+  EventHistory told = history();
   const Event event = told.add({.type = EventType::completed, .time = noon + second});
   EXPECT_EQ(event.total_attempts, 0U);
   EXPECT_EQ(event.total_elapsed, 0s);
@@ -300,7 +300,7 @@ TEST(EventHistory, events_of_the_run_have_no_step) {
 }
 
 TEST(EventHistory, a_reservation_has_no_clock_and_is_forgotten_when_it_is_taken_back) {
-  History told = history();
+  EventHistory told = history();
   told.add({.type = EventType::submitted, .time = noon});
   told.add({.type = EventType::reserved, .time = noon, .attempt = 1});
   EXPECT_TRUE(told.add({.type = EventType::reserved, .time = noon, .attempt = 1, .withdrawn = true}).withdrawn);
@@ -313,7 +313,7 @@ TEST(EventHistory, a_reservation_has_no_clock_and_is_forgotten_when_it_is_taken_
 
 TEST(EventHistory, a_reservation_that_a_crash_left_is_a_lost_attempt) {
   const Failure lost{.type = "WorkerLost", .failure_class = FailureClass::transient};
-  History told = history();
+  EventHistory told = history();
   told.add({.type = EventType::submitted, .time = noon});
   told.add({.type = EventType::reserved, .time = noon, .attempt = 1});
   const Event failed = told.add(
@@ -328,7 +328,7 @@ TEST(EventHistory, a_reservation_that_a_crash_left_is_a_lost_attempt) {
 }
 
 TEST(EventHistory, other_fields_go_where_they_belong) {
-  History told = history();
+  EventHistory told = history();
   EXPECT_EQ(told.add({.type = EventType::prepared, .step = 1, .items = 12}).items, 12U);
   EXPECT_EQ(told.add({.type = EventType::progress, .text = "half way"}).text, "half way");
   const Event signal = told.add({.type = EventType::signaled, .text = "approved", .payload = {"by me", 5, false}});
@@ -361,19 +361,19 @@ TEST(EventHistory, a_large_payload_shows_its_hash) {
 }
 
 TEST(EventHistory, a_clock_that_was_set_back_gives_no_negative_times) {
-  History told = history();
+  EventHistory told = history();
   told.add({.type = EventType::submitted, .time = noon});
   told.add(started_at(noon, 1));
   EXPECT_EQ(told.add({.type = EventType::completed, .time = noon - second, .attempt = 1}).total_elapsed, 0s);
   EXPECT_EQ(told.add({.type = EventType::ended, .time = noon - second}).total_elapsed, 0s);
-  History wide = history();
+  EventHistory wide = history();
   wide.add({.type = EventType::submitted, .time = std::numeric_limits<Time>::min()});
   EXPECT_EQ(wide.add({.type = EventType::ended, .time = std::numeric_limits<Time>::max()}).total_elapsed,
             Duration::max());
 }
 
 TEST(EventHistory, odd_records_do_no_harm) {
-  History told = history();
+  EventHistory told = history();
   EXPECT_EQ(told.add({.type = EventType::ended, .time = noon}).total_elapsed, 0s) << "nobody knows since when";
   EXPECT_EQ(told.add({.type = EventType::started, .step = 9, .attempt = 1}).step, "#9") << "a step nobody named";
   EXPECT_EQ(told.add(retrying_at(noon, 0, 0)).attempt, 0U);

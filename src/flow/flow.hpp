@@ -175,7 +175,7 @@ struct Secret {
   SourcePlace place = {};
 };
 
-struct Flow {
+struct FlowDocument {
   std::string name;
   Dialect dialect = Dialect::native;
   std::vector<Parameter> params;
@@ -192,6 +192,6 @@ struct Flow {
 };
 
 // The steps that will run: all, or what the goals need. In an order in which every step comes after those it needs.
-std::vector<const Step*> planned_steps(const Flow& flow);
+std::vector<const Step*> planned_steps(const FlowDocument& flow);
 
 }  // namespace reprise::flow

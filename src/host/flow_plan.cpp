@@ -24,12 +24,12 @@ void set_verb(core::StepPlan& plan, const flow::Step& step) {
       plan.handler = step.call;
       return;
     case flow::Verb::wait:
-      plan.verb = core::Verb::wait;
+      plan.kind = core::StepKind::wait;
       if (step.wait) plan.wait = step.wait->count();
       if (step.wait_until) plan.wait_until = step.wait_until->time_since_epoch().count();
       return;
     case flow::Verb::signal:
-      plan.verb = core::Verb::signal;
+      plan.kind = core::StepKind::signal;
       plan.signal = step.signal;
       plan.wait = step.timeout.value_or(Duration{0}).count();
       return;
@@ -65,7 +65,7 @@ core::StepPlan step_plan(const flow::Step& step, const Numbers& numbers) {
   set_failure_rules(plan, step, numbers);
   plan.level = step.level;
   plan.policy = step.policy;
-  if (plan.verb == core::Verb::call) plan.actor_type = step.type;
+  if (plan.kind == core::StepKind::call) plan.actor_type = step.type;
   plan.dialect = step.dialect;
   plan.policy_line = step.policy_line;
   plan.switched_off = step.retries_are_off;
@@ -77,7 +77,7 @@ core::StepPlan step_plan(const flow::Step& step, const Numbers& numbers) {
 
 }  // namespace
 
-core::Plan plan_of(const flow::Flow& flow) {
+core::Plan plan_of(const flow::FlowDocument& flow) {
   const std::vector<const flow::Step*> steps = flow::planned_steps(flow);
   Numbers numbers;
   for (const flow::Step* const step : steps) numbers.emplace(step->id, static_cast<std::uint32_t>(numbers.size()));

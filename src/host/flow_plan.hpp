@@ -11,6 +11,6 @@ namespace reprise::host {
 inline constexpr std::uint32_t default_max_parallel =
     16;  // attempts of one run at a time, when the document says nothing
 
-core::Plan plan_of(const flow::Flow& flow);
+core::Plan plan_of(const flow::FlowDocument& flow);
 
 }  // namespace reprise::host

@@ -116,7 +116,7 @@ bool RunProjection::is_under_way(std::uint32_t step) const {
   const core::StepState& state = run_->steps[step];
   if (state.status != StepStatus::active) return false;
   const bool has_begun = state.next > 0 && state.one.status != ItemStatus::reserved;
-  return has_begun || state.map != nullptr || plan_->steps[step].verb != core::Verb::call;
+  return has_begun || state.map != nullptr || plan_->steps[step].kind != core::StepKind::call;
 }
 
 const WorkStory* RunProjection::story_of(std::uint32_t step, std::uint32_t item) const {

@@ -90,17 +90,17 @@ bool would_start_too_late(const Policy& policy, const History& history, Duration
   return policy.max_elapsed && base::saturating_sum(history.elapsed, delay) >= *policy.max_elapsed;
 }
 
-enum class Judge : bool { by_draw, by_nominal };
+enum class DelayBasis : bool { by_draw, by_nominal };
 
 // Rules 5 to 8: attempts, deadline, budget, and otherwise the delay.
-void weigh_limits(const Policy& policy, const History& history, std::optional<Duration> floor, Judge judge,
+void weigh_limits(const Policy& policy, const History& history, std::optional<Duration> floor, DelayBasis basis,
                   Random& random, Decision& decision) {
   if (policy.max_attempts && history.attempt >= *policy.max_attempts) {
     decision.reason = StopReason::attempts;
     return;
   }
   decision.range = delay_range(policy, history.attempt, history.previous_delay);
-  decision.delay = judge == Judge::by_nominal
+  decision.delay = basis == DelayBasis::by_nominal
                        ? decision.range.nominal
                        : draw_delay(policy, history.attempt, history.previous_delay, decision.range, random);
   if (floor && policy.honor_retry_after && *floor > decision.range.min) {
@@ -140,7 +140,7 @@ void weigh_loss(const Policy& policy, const History& history, Random& random, De
   }
 }
 
-// Rule 0: ends that are not the work's own failure. False: this one is, and the work's own rules judge it.
+// Rule 0: ends that are not the work's own failure. False: this one is, and the work's own rules basis it.
 bool judge_foreign_end(const Policy& policy, const History& history, const Failure& failure, Random& random,
                        Decision& decision) {
   if (history.end == AttemptEnd::failed) return false;
@@ -182,7 +182,7 @@ Decision decide(const Policy& policy, const History& history, const Failure& fai
   decision = Decision{};
   judge_failure(policy, history, failure, decision);
   if (decision.reason != StopReason::none) return decision;
-  weigh_limits(policy, history, failure.retry_after, Judge::by_draw, random, decision);
+  weigh_limits(policy, history, failure.retry_after, DelayBasis::by_draw, random, decision);
   return decision;
 }
 
@@ -199,7 +199,7 @@ Schedule schedule(const Policy& policy, std::uint64_t failures) {
   Duration widest{0};  // decorrelated: the longest delay that may have come before
   for (; history.attempt <= failures; ++history.attempt) {
     Decision decision;
-    weigh_limits(policy, history, std::nullopt, Judge::by_nominal, unused, decision);
+    weigh_limits(policy, history, std::nullopt, DelayBasis::by_nominal, unused, decision);
     if (!decision.retry) {
       result.stop = decision.reason;
       result.after_attempt = history.attempt;

@@ -41,28 +41,28 @@ int milliseconds_until(TimePoint due) {
   return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left, 0, 60'000));
 }
 
-enum class Progress : unsigned char { waits, ended };
+enum class Transfer : unsigned char { waits, ended };
 
 // What can be read now goes to the end of `text`. Ended: there will be no more.
-Progress receive(int socket, std::string& text) {
+Transfer receive(int socket, std::string& text) {
   std::array<char, read_bytes> bytes;
   const ssize_t count = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (count > 0) {
     text.append(bytes.data(), static_cast<std::size_t>(count));
-    return Progress::waits;
+    return Transfer::waits;
   }
   const bool is_over = count == 0 || (errno != EAGAIN && errno != EINTR);
-  return is_over ? Progress::ended : Progress::waits;
+  return is_over ? Transfer::ended : Transfer::waits;
 }
 
 // What can be written now leaves `text`. Ended: the other end is gone.
-Progress send_some(int socket, std::string_view& text) {
+Transfer send_some(int socket, std::string_view& text) {
   const ssize_t count = ::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (count >= 0) {
     text.remove_prefix(static_cast<std::size_t>(count));
-    return Progress::waits;
+    return Transfer::waits;
   }
-  return errno == EAGAIN || errno == EINTR ? Progress::waits : Progress::ended;
+  return errno == EAGAIN || errno == EINTR ? Transfer::waits : Transfer::ended;
 }
 
 ControlAnswer failed(ErrorCode code, std::string message) { return std::unexpected{Error{code, std::move(message)}}; }
@@ -131,7 +131,7 @@ void ControlServer::State::serve() {
       if (each.unsent.empty()) {
         read_from(each);
       } else {
-        each.is_over = send_some(each.socket.get(), each.unsent) == Progress::ended || each.unsent.empty();
+        each.is_over = send_some(each.socket.get(), each.unsent) == Transfer::ended || each.unsent.empty();
       }
     }
     const TimePoint time = now();
@@ -154,7 +154,7 @@ void ControlServer::State::accept_one() {
 }
 
 void ControlServer::State::read_from(Connection& connection) {
-  const Progress progress = receive(connection.socket.get(), connection.request);
+  const Transfer transfer = receive(connection.socket.get(), connection.request);
   const std::string_view received = connection.request;
   const std::size_t end = received.find('\n');
   if (end != std::string_view::npos && end < limits_.line_bytes_max)
@@ -163,10 +163,10 @@ void ControlServer::State::read_from(Connection& connection) {
     return answer(connection, failed(ErrorCode::invalid, "The request is longer than " +
                                                              std::to_string(limits_.line_bytes_max) + " bytes."));
   }
-  if (progress == Progress::ended && !received.empty()) {
+  if (transfer == Transfer::ended && !received.empty()) {
     return answer(connection, failed(ErrorCode::invalid, "The request was not understood: its line has no end."));
   }
-  connection.is_over = progress == Progress::ended;
+  connection.is_over = transfer == Transfer::ended;
 }
 
 void ControlServer::State::answer(Connection& connection, const ControlAnswer& said) {
@@ -174,7 +174,7 @@ void ControlServer::State::answer(Connection& connection, const ControlAnswer& s
   connection.unsent = connection.answer;
   connection.due = now() + limits_.time_max;  // the handler may have taken its time
   connection.is_over =
-      send_some(connection.socket.get(), connection.unsent) == Progress::ended || connection.unsent.empty();
+      send_some(connection.socket.get(), connection.unsent) == Transfer::ended || connection.unsent.empty();
 }
 
 ControlAnswer ControlServer::State::handle(std::string_view line) {
@@ -238,12 +238,12 @@ ControlAnswer converse(const std::string& store_path, int socket, const std::str
   // An owner that refuses early answers before it has read everything: the answer is read in any case.
   for (std::string_view unsent = request; !unsent.empty();) {
     if (!wait_for(socket, POLLOUT, due)) return no_answer_in_time(store_path);
-    if (send_some(socket, unsent) == Progress::ended) break;
+    if (send_some(socket, unsent) == Transfer::ended) break;
   }
   std::string answer;
   while (answer.find('\n') == std::string::npos) {
     if (!wait_for(socket, POLLIN, due)) return no_answer_in_time(store_path);
-    if (receive(socket, answer) == Progress::ended)
+    if (receive(socket, answer) == Transfer::ended)
       return unreachable(store_path, "it ended the connection without an answer");
     if (answer.size() > limits.line_bytes_max) return unreachable(store_path, "its answer is too long");
   }

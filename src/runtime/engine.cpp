@@ -199,7 +199,7 @@ struct Engine::State final : exec::Sink {
   }
 
   // Each event that is stored, one after the other: there may be millions. Gives a history that has seen all of them.
-  std::expected<event::History, Error> read_past(const RunId& run, const std::function<void(Event&&)>& visit);
+  std::expected<event::EventHistory, Error> read_past(const RunId& run, const std::function<void(Event&&)>& visit);
   enum class Room : std::uint8_t { awaited, needed };  // what happens while the inbox is full
   std::expected<RunId, Error> submit_one(runtime::NewRun run, Room room = Room::awaited);
   std::expected<runtime::NewRun, Error> new_run(Task& task, std::expected<runtime::PlannedTask, Error> plan);
@@ -468,12 +468,12 @@ std::expected<std::vector<Event>, Error> Engine::events(const RunId& run) {
   return events;
 }
 
-std::expected<event::History, Error> Engine::State::read_past(const RunId& run,
-                                                              const std::function<void(Event&&)>& visit) {
+std::expected<event::EventHistory, Error> Engine::State::read_past(const RunId& run,
+                                                                   const std::function<void(Event&&)>& visit) {
   const auto reply = ask(run, runtime::Question::past);
   if (!reply) return std::unexpected{reply.error()};
   const runtime::BookedPlan* const plan = book.plan((*reply)->plan);
-  event::History history{run, core::step_labels(*plan->plan)};
+  event::EventHistory history{run, core::step_labels(*plan->plan)};
   bool ok = true;
   const auto tell = [&](std::uint64_t first, std::string_view chunk) {
     event::ChunkReader reader{chunk, first};

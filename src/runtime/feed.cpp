@@ -70,7 +70,7 @@ void Feeds::close() {
   }
 }
 
-void Feeds::prime(const RunId& run, event::History history, std::uint64_t last_sequence) {
+void Feeds::prime(const RunId& run, event::EventHistory history, std::uint64_t last_sequence) {
   const std::lock_guard lock{mutex_};
   const auto found = histories_.find(run);
   if (found != histories_.end() && found->second.next > last_sequence + 1) return;
@@ -96,7 +96,8 @@ void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t ch
   bool is_new = found == histories_.end();
   if (is_new) {
     if (histories_.size() >= histories_max) histories_.clear();
-    found = histories_.emplace(run, Known{event::History{run, core::step_labels(plan)}, 1, chunk_first == 1}).first;
+    found =
+        histories_.emplace(run, Known{event::EventHistory{run, core::step_labels(plan)}, 1, chunk_first == 1}).first;
   }
   event::ChunkReader reader{chunk, chunk_first};
   event::Record record;
@@ -106,7 +107,8 @@ void Feeds::published(const RunId& run, const core::Plan& plan, std::uint64_t ch
     Known& known = found->second;
     // What was read as the past a moment ago is told without what depends on it: whoever read it knows.
     const bool was_read = record.sequence < known.next;
-    const Event event = was_read ? event::History{run, core::step_labels(plan)}.add(record) : known.history.add(record);
+    const Event event =
+        was_read ? event::EventHistory{run, core::step_labels(plan)}.add(record) : known.history.add(record);
     known.next = std::max(known.next, record.sequence + 1);
     ended = record.type == EventType::ended;
     if (record.sequence < new_first) continue;

@@ -48,7 +48,7 @@ class Feeds final : public Observer {
  public:
   std::shared_ptr<Feed> add(Subscription subscription);
   // Somebody has read the past of this run: so what follows can be told with everything that depends on it.
-  void prime(const RunId& run, event::History history, std::uint64_t last_sequence);
+  void prime(const RunId& run, event::EventHistory history, std::uint64_t last_sequence);
   void close();
 
   bool is_watching() noexcept override { return watching_.load(std::memory_order_relaxed); }
@@ -60,7 +60,7 @@ class Feeds final : public Observer {
   std::mutex mutex_;
   std::vector<std::weak_ptr<Feed>> feeds_;
   struct Known {
-    event::History history;
+    event::EventHistory history;
     std::uint64_t next = 1;    // the first event it has not seen
     bool is_complete = false;  // it has seen the run from its beginning
   };

@@ -50,7 +50,7 @@ TEST(RuntimeFeeds, SayWhichEventsWereToldWithoutThePast) {
     event::put_event(chunk, {.type = EventType::started, .sequence = sequence, .time = 1, .attempt = 2}, 0);
     feeds.published(RunId{}, plan, sequence, sequence, chunk);
   };
-  const auto past = [] { return event::History{RunId{}, {{"a"}}}; };
+  const auto past = [] { return event::EventHistory{RunId{}, {{"a"}}}; };
   publish(4);
   EXPECT_EQ(feed->unsure_until, 4U);
   feeds.prime(RunId{}, past(), 3);

@@ -296,11 +296,11 @@ core::StepPlan PlanBook::flow_step(const Flow& flow, const FlowStep& step) const
   if (flow.retry) run = &*flow.retry;
   core::StepPlan plan = call_step(step.name, step.handler, {.step = own, .run = run}, options, step.timeout);
   if (step.wait) {
-    plan.verb = core::Verb::wait;
+    plan.kind = core::StepKind::wait;
     plan.wait = step.wait->count();
     plan.actor_type.clear();
   } else if (!step.signal.empty()) {
-    plan.verb = core::Verb::signal;
+    plan.kind = core::StepKind::signal;
     plan.signal = step.signal;
     plan.wait = step.timeout.value_or(Duration{0}).count();
     plan.actor_type.clear();

@@ -212,9 +212,9 @@ TEST_F(RuntimePlanBook, a_flow_becomes_a_plan) {
   EXPECT_EQ(each.breaker_limit, 5U);
   EXPECT_EQ(each.breaker_classes, 1U << static_cast<unsigned>(FailureClass::test_failure));
   EXPECT_EQ(each.dependants, (std::vector<std::uint32_t>{2, 3}));
-  EXPECT_EQ(plan.steps[2].verb, core::Verb::wait);
+  EXPECT_EQ(plan.steps[2].kind, core::StepKind::wait);
   EXPECT_EQ(plan.steps[2].wait, Duration{1h}.count());
-  EXPECT_EQ(plan.steps[3].verb, core::Verb::signal);
+  EXPECT_EQ(plan.steps[3].kind, core::StepKind::signal);
   EXPECT_EQ(plan.steps[3].signal, "approved");
   EXPECT_EQ(plan.steps[3].wait, Duration{2h}.count());
   EXPECT_EQ(plan.steps[4].tolerate, UINT32_MAX);

@@ -38,7 +38,7 @@ Plan plan_of(Policy policy) {
 
 void expect_equal(const StepPlan& left, const StepPlan& right) {
   EXPECT_EQ(*left.name, *right.name);
-  EXPECT_EQ(left.verb, right.verb);
+  EXPECT_EQ(left.kind, right.kind);
   EXPECT_EQ(left.handler, right.handler);
   EXPECT_EQ(left.signal, right.signal);
   EXPECT_EQ(left.wait, right.wait);
@@ -79,7 +79,7 @@ Plan any_plan() {
   const auto count = *rc::gen::inRange<std::uint32_t>(1, 6);
   for (std::uint32_t index = 0; index < count; ++index) {
     StepPlan step = named(*rc::gen::arbitrary<std::string>());
-    step.verb = static_cast<Verb>(*rc::gen::inRange(0, 3));
+    step.kind = static_cast<StepKind>(*rc::gen::inRange(0, 3));
     step.handler = *rc::gen::arbitrary<std::string>();
     step.signal = *rc::gen::arbitrary<std::string>();
     step.wait = *rc::gen::arbitrary<std::int64_t>();

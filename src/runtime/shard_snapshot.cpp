@@ -130,7 +130,7 @@ std::expected<void, Error> ShardSnapshot::each_event(const RunId& id, const std:
   if (!loaded) return std::unexpected{loaded.error()};
   const core::Run* const run = *loaded;
   if (run == nullptr) return no_such_run(to_string(id));
-  event::History history{id, core::step_labels(*run->plan->plan)};
+  event::EventHistory history{id, core::step_labels(*run->plan->plan)};
   std::uint64_t sequence = 0;
   bool going = true;
   bool whole = true;

@@ -27,14 +27,14 @@ struct DialectOfOneAttempt {
   const char* name;
   const char* head;
   const char* policy;
-  const char* last_words;  // what its handler says at its end
+  const char* final_output;  // what its handler says at its end
 };
 
 class FlowRunsEnds : public ::testing::TestWithParam<DialectOfOneAttempt> {
  protected:
   std::string document(std::string_view script) const {
     return std::string{GetParam().head} + "steps: [" +
-           step_with(GetParam().policy, std::string{script} + GetParam().last_words) + "]";
+           step_with(GetParam().policy, std::string{script} + GetParam().final_output) + "]";
   }
   FlowFolder folder;
 };

@@ -59,7 +59,7 @@ TEST(ProgressOfRuns, PlainIsOneLineForEachEventAndTheLastWords) {
             "    attempt  took what                               then\n"
             "          1 SPAN exit 3: no such table (transient)  waited SPAN\n"
             "          2 SPAN exit 3: no such table (transient)  gave up\n"
-            "    its last words, from .reprise/logs/RUN/load/1.2.log:\n"
+            "    its final output, from .reprise/logs/RUN/load/1.2.log:\n"
             "    | out\n"
             "    | no such table\n"
             "\n"

@@ -77,7 +77,7 @@ TEST(FlowRunsOutside, of_a_page_for_people_only_the_title_is_told) {
   EXPECT_EQ(text_of(object_of(folder.last("failed", "ask[2]"), "error"), "message"),
             "HTTP 404: no <title>such</title> order");
   EXPECT_NE(outcome.err.find("    | GET " + server.url("/page") + "\n"), std::string::npos)
-      << "the last words begin with what was asked for: " << outcome.err;
+      << "the summary begins with what was asked for: " << outcome.err;
 }
 
 TEST(FlowRunsOutside, rules_may_look_at_the_whole_message_however_short) {

@@ -60,7 +60,7 @@ inline StepPlan call(std::string name, std::vector<std::uint32_t> needs = {},
 
 inline StepPlan wait_step(std::string name, Duration wait, std::vector<std::uint32_t> needs = {}) {
   StepPlan step = call(std::move(name), std::move(needs));
-  step.verb = core::Verb::wait;
+  step.kind = core::StepKind::wait;
   step.handler.clear();
   step.wait = wait.count();
   return step;
@@ -69,7 +69,7 @@ inline StepPlan wait_step(std::string name, Duration wait, std::vector<std::uint
 inline StepPlan signal_step(std::string name, std::string signal, Duration timeout = {},
                             std::vector<std::uint32_t> needs = {}) {
   StepPlan step = wait_step(std::move(name), timeout, std::move(needs));
-  step.verb = core::Verb::signal;
+  step.kind = core::StepKind::signal;
   step.signal = std::move(signal);
   return step;
 }
@@ -289,7 +289,7 @@ class CoreDriver {
       names.push_back(*step.name);
     }
     if (numbers.size() != names.size()) return;  // only tests have two steps of one name
-    event::History history{{}, step_labels(*run.plan->plan)};
+    event::EventHistory history{{}, step_labels(*run.plan->plan)};
     Core recorded{start_of_time, 99};
     for (std::uint32_t number = 0; number < plans.size(); ++number) recorded.add_plan(number, plans[number]);
     Core told{start_of_time, 99};

@@ -23,7 +23,7 @@ struct ToldStep {
   std::string name = {};
   bool for_each = false;
   std::vector<std::uint32_t> needs = {};
-  core::Verb verb = core::Verb::call;
+  core::StepKind kind = core::StepKind::call;
   OnFailure on_failure = OnFailure::fail;
 };
 
@@ -37,8 +37,8 @@ class ToldRun {
       step.name = std::make_shared<const std::string>(told.name);
       step.for_each = told.for_each;
       step.needs = told.needs;
-      step.verb = told.verb;
-      step.signal = told.verb == core::Verb::signal ? "approval" : "";
+      step.kind = told.kind;
+      step.signal = told.kind == core::StepKind::signal ? "approval" : "";
       step.on_failure = told.on_failure;
       step.tolerate = told.on_failure == OnFailure::fail ? 0 : UINT32_MAX;
       step.policy.max_attempts = 3;

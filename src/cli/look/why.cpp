@@ -21,7 +21,7 @@ namespace reprise::cli {
 namespace {
 
 using observe::Explanation;
-using observe::Judgement;
+using observe::RetryDecision;
 
 // After a change of what was written: how to begin anew. Empty when nobody can say.
 std::string new_run_of(const Looked& looked) {
@@ -65,8 +65,8 @@ std::string policy_in_words(const core::StepPlan& plan, std::string_view whose) 
   return text;
 }
 
-text::Value judgement_value(const Judgement& judgement, const Policy& policy) {
-  const Event& failed = judgement.failed;
+text::Value decision_value(const RetryDecision& decision, const Policy& policy) {
+  const Event& failed = decision.failed;
   text::Value value = text::Value::map();
   value.set("attempt", whole(failed.attempt));
   value.set("time", observe::date_and_time(failed.time));
@@ -80,7 +80,7 @@ text::Value judgement_value(const Judgement& judgement, const Policy& policy) {
     value.set("rule", whole(static_cast<std::uint64_t>(failed.rule)));
     value.set("rule_text", (*rules)[static_cast<std::size_t>(failed.rule)].text);
   }
-  if (const auto& retrying = judgement.retrying) {
+  if (const auto& retrying = decision.retrying) {
     value.set("next_attempt", whole(retrying->next_attempt));
     value.set("delay_ms", text::milliseconds(retrying->delay));
     value.set("nominal_ms", text::milliseconds(retrying->range.nominal));
@@ -90,7 +90,7 @@ text::Value judgement_value(const Judgement& judgement, const Policy& policy) {
     value.set("due_at", observe::date_and_time(retrying->due));
   }
   text::Value words = text::Value::list();
-  for (const std::string& sentence : judgement.sentences) words.add(sentence);
+  for (const std::string& sentence : decision.sentences) words.add(sentence);
   value.set("words", std::move(words));
   return value;
 }
@@ -106,7 +106,7 @@ text::Value item_value(const Looked& looked, const Explanation& item) {
   value.set("max_attempts", plan.policy.max_attempts ? whole(*plan.policy.max_attempts) : text::Value{});
   value.set("dialect", word(name_of(plan.dialect)));
   text::Value decisions = text::Value::list();
-  for (const Judgement& judgement : item.judgements) decisions.add(judgement_value(judgement, plan.policy));
+  for (const RetryDecision& decision : item.decisions) decisions.add(decision_value(decision, plan.policy));
   value.set("decisions", std::move(decisions));
   value.set("ending", item.ending);
   text::Value remedies = text::Value::list();
@@ -234,11 +234,11 @@ void add_evidence(Looked& looked, std::vector<Explanation>& items, bool of_all) 
   constexpr std::size_t bytes_max = std::size_t{64} << 20U;  // beyond that the hash stands for it
   std::size_t bytes = 0;
   for (Explanation& item : items) {
-    for (Judgement& judgement : item.judgements) {
-      const bool is_wanted = of_all || &judgement == &item.judgements.back();
-      if (!is_wanted || !judgement.failed.failure || bytes > bytes_max) continue;
-      looked.snapshot.add_evidence(looked.id, *judgement.failed.failure);
-      bytes += judgement.failed.failure->evidence.size();
+    for (RetryDecision& decision : item.decisions) {
+      const bool is_wanted = of_all || &decision == &item.decisions.back();
+      if (!is_wanted || !decision.failed.failure || bytes > bytes_max) continue;
+      looked.snapshot.add_evidence(looked.id, *decision.failed.failure);
+      bytes += decision.failed.failure->evidence.size();
     }
   }
 }

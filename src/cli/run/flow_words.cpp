@@ -116,13 +116,13 @@ std::string breaker_words(const CircuitBreakerRule& rule) {
 bool can_stall(const flow::Step& step) { return step.verb == flow::Verb::commands && step.stall_timeout > Duration{0}; }
 
 // Only a step that the run may come back to is visited more than once.
-bool is_returned_to(const flow::Flow& flow, const flow::Step& step) {
+bool is_returned_to(const flow::FlowDocument& flow, const flow::Step& step) {
   return std::ranges::any_of(flow.steps, [&](const flow::Step& other) {
     return other.on_failure == OnFailure::revisit && other.goto_step == step.id;
   });
 }
 
-void add_words(std::string& out, const flow::Flow& flow, const flow::Step& step, std::string_view number) {
+void add_words(std::string& out, const flow::FlowDocument& flow, const flow::Step& step, std::string_view number) {
   out += fmt::format("{} {}\n     {}\n", number, step.id, text::shorten(verb_words(step), 100));
   const auto line = [&](std::string_view key, const std::string& value) {
     if (!value.empty()) out += fmt::format("     {:<11}{}\n", key, text::shorten(value, 120));
@@ -188,7 +188,7 @@ Value step_value(const flow::Step& step, bool runs_finally) {
 
 }  // namespace
 
-std::string plan_in_words(const flow::Flow& flow) {
+std::string plan_in_words(const flow::FlowDocument& flow) {
   const auto steps = flow::planned_steps(flow);
   std::string out =
       fmt::format("{}: {} of {} steps, at most {} attempts at a time{}\n", text::safe_to_show(flow.name), steps.size(),
@@ -200,7 +200,7 @@ std::string plan_in_words(const flow::Flow& flow) {
   return out;
 }
 
-std::string plan_json(const flow::Flow& flow) {
+std::string plan_json(const flow::FlowDocument& flow) {
   Value value = Value::map();
   value.set("flow", flow.name);
   value.set("dialect", std::string{name_of(flow.dialect)});

@@ -7,7 +7,7 @@
 
 namespace reprise::cli {
 
-std::string plan_in_words(const flow::Flow& flow);
-std::string plan_json(const flow::Flow& flow);  // one line
+std::string plan_in_words(const flow::FlowDocument& flow);
+std::string plan_json(const flow::FlowDocument& flow);  // one line
 
 }  // namespace reprise::cli

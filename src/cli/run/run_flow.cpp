@@ -38,7 +38,7 @@ std::expected<json::Json, int> given_input(const std::string& option) {
   return *std::move(value);
 }
 
-std::expected<json::Json, int> given_params(const RunFlowOptions& options, const flow::Flow& flow) {
+std::expected<json::Json, int> given_params(const RunFlowOptions& options, const flow::FlowDocument& flow) {
   auto params = given_input(options.input);
   if (!params) return params;
   const auto refused = [&](std::string why) {
@@ -68,7 +68,7 @@ std::string folder_of(const std::string& file) {
   return folder.lexically_normal().string();
 }
 
-int refuse_calls(const flow::Flow& flow, const std::string& name) {
+int refuse_calls(const flow::FlowDocument& flow, const std::string& name) {
   for (const flow::Step& step : flow.steps) {
     if (step.verb != flow::Verb::call) continue;
     print_error(fmt::format(
@@ -89,7 +89,7 @@ int run_flow(const RunFlowOptions& options) {
     print_error(render(read.error()));
     return exit_invalid;
   }
-  const flow::Flow& flow = read->flow;
+  const flow::FlowDocument& flow = read->flow;
   if (options.watch.progress != ProgressMode::quiet)
     print_error(render(read->warnings) + render(exec::warnings_about_secrets(flow, file->name)));
   auto params = given_params(options, flow);

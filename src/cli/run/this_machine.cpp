@@ -4,7 +4,7 @@
 
 namespace reprise::cli {
 
-std::vector<Diagnostic> missing_here(const flow::Flow& flow, const std::string& file, Severity severity) {
+std::vector<Diagnostic> missing_here(const flow::FlowDocument& flow, const std::string& file, Severity severity) {
   if (!flow.first_request) return {};  // asking would load the library
   const exec::HttpFeatures http = exec::http_features();
   if (http.problem.empty()) return {};

@@ -11,6 +11,6 @@
 namespace reprise::cli {
 
 // Each says what is missing, the place that needs it and what to install. `validate` warns, `run` refuses.
-std::vector<Diagnostic> missing_here(const flow::Flow& flow, const std::string& file, Severity severity);
+std::vector<Diagnostic> missing_here(const flow::FlowDocument& flow, const std::string& file, Severity severity);
 
 }  // namespace reprise::cli

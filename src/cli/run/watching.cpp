@@ -351,7 +351,7 @@ bool RunSession::has_news(const RunId& run, std::uint64_t after) {
 std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::shared_ptr<const core::Plan> plan,
                                                        std::uint64_t after) {
   plan_ = std::move(plan);
-  progress_ = make_progress(options_.progress, options_.only_trouble, plan_);
+  progress_ = make_progress_display(options_.progress, options_.only_trouble, plan_);
   interrupts_.handle([this, run](int signal) { interrupted(run, signal); },
                      {.before = [this] { progress_->pause_drawing(); }, .after = [this] { progress_->draw_again(); }});
   if (host_ == nullptr) {
@@ -467,13 +467,13 @@ std::optional<observe::RunReport> RunSession::read_report(const RunId& run) {
   return read ? std::optional{reporter.report()} : std::nullopt;
 }
 
-observe::LastWords RunSession::last_words_of(const RunId& run, const observe::StepReport& step,
-                                             const observe::TroubledItem& item) const {
+observe::LogTail RunSession::log_tail_of(const RunId& run, const observe::StepReport& step,
+                                         const observe::TroubledItem& item) const {
   if (!scratch_.empty()) return {};  // gone in a moment
   const std::string path = exec::log_path(folder_, run, step.name, item.item, item.attempts);
   std::ifstream file{path, std::ios::binary};
   if (!file) return {};
-  observe::LastWords words{.path = path_to_show(path), .lines = {}};
+  observe::LogTail words{.path = path_to_show(path), .lines = {}};
   if (item.failure.http_status) {  // what was asked for stands first, and the answer may be a whole page
     constexpr std::size_t lines_max = 2;
     for (std::string line; words.lines.size() < lines_max && std::getline(file, line);) words.lines.push_back(line);
@@ -491,10 +491,10 @@ observe::LastWords RunSession::last_words_of(const RunId& run, const observe::St
 }
 
 void RunSession::report_in_words(const RunId& run, const observe::RunReport& report) {
-  std::vector<observe::LastWords> words;
+  std::vector<observe::LogTail> words;
   const std::vector<observe::TroubledItem> failures = observe::failures_of(report);
   for (std::size_t index = 0; index < std::min(failures.size(), observe::failures_with_attempts_max); ++index)
-    words.push_back(last_words_of(run, report.steps[failures[index].step], failures[index]));
+    words.push_back(log_tail_of(run, report.steps[failures[index].step], failures[index]));
   std::vector<observe::NextCommand> next;
   if (scratch_.empty() && report.status == RunStatus::failed) {
     next = {{"why", suggested(options_.store, "why", run)}, {"try again", suggested(options_.store, "retry", run)}};

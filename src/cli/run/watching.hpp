@@ -13,7 +13,7 @@
 #include <string>
 
 #include "cli/run/interrupts.hpp"
-#include "cli/run/progress.hpp"
+#include "cli/run/progress_display.hpp"
 #include "cli/run/run_commands.hpp"
 #include "core/plan.hpp"
 #include "host/flow_host.hpp"
@@ -92,8 +92,8 @@ class RunSession {
   bool has_news(const RunId& run, std::uint64_t after);
   bool show_progress(const RunId& run, std::uint64_t after);  // false: as waits_for_store()
   std::optional<observe::RunReport> read_report(const RunId& run);
-  observe::LastWords last_words_of(const RunId& run, const observe::StepReport& step,
-                                   const observe::TroubledItem& item) const;
+  observe::LogTail log_tail_of(const RunId& run, const observe::StepReport& step,
+                               const observe::TroubledItem& item) const;
   void report_in_words(const RunId& run, const observe::RunReport& report);
   observe::AnnotatedFile document_of(const RunId& run) const;
   text::Value result_value(const RunId& run, const End& end, const std::optional<observe::RunReport>& found) const;
@@ -112,7 +112,7 @@ class RunSession {
   std::atomic<bool> must_end_ = false;      // also when nothing can be recorded
   std::string told_;                        // what the store waits for
   std::shared_ptr<const core::Plan> plan_;
-  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<ProgressDisplay> progress_;
   std::unique_ptr<host::FlowHost> host_;  // nullptr: the shard is another process's
   std::unique_ptr<runtime::ControlServer> control_;
 };

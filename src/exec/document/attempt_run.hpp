@@ -1,6 +1,6 @@
 // One attempt of a step's item: what must be repaired first, the commands in order, then the postconditions.
 //
-// Thread safety: the conductor's thread only.
+// Thread safety: the serial queue's thread only.
 #pragma once
 
 #include <deque>

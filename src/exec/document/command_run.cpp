@@ -200,12 +200,12 @@ void CommandRun::start_process() {
   spec.secrets = program.secret_table;
   if (setting_.whole_output) spec.stdout_max = whole_output_max;
   process_ = services_.processes.start(std::move(spec), [self = shared_from_this()](ProcessEnd&& end) {
-    Conductor& conductor = self->services_.conductor;
+    SerialQueue& queue = self->services_.queue;
     const bool is_short = end.out.size + end.err.size <= short_output_max;
     auto ended = [self, end = std::move(end)]() mutable noexcept {
       guarded(*self, [&] { self->process_ended(std::move(end)); });
     };
-    is_short ? conductor.run_or_post(std::move(ended)) : conductor.post(std::move(ended));
+    is_short ? queue.run_or_post(std::move(ended)) : queue.post(std::move(ended));
   });
   if (is_canceled_) services_.processes.cancel(process_);
 }
@@ -213,11 +213,11 @@ void CommandRun::start_process() {
 // A command that was ended by what interrupts us as well is interrupted, and has not failed, even if it heard of it first.
 void CommandRun::process_ended(ProcessEnd&& end) {
   if (!may_be_meant_for_us_too(end)) return judge_end(std::move(end));
-  services_.conductor.post_at(services_.env.now() + until_our_signal_comes,
-                              [self = shared_from_this(), end = std::move(end)]() mutable noexcept {
-                                end.canceled = self->is_canceled_;
-                                guarded(*self, [&] { self->judge_end(std::move(end)); });
-                              });
+  services_.queue.post_at(services_.env.now() + until_our_signal_comes,
+                          [self = shared_from_this(), end = std::move(end)]() mutable noexcept {
+                            end.canceled = self->is_canceled_;
+                            guarded(*self, [&] { self->judge_end(std::move(end)); });
+                          });
 }
 
 void CommandRun::judge_end(ProcessEnd&& end) {
@@ -274,7 +274,7 @@ void CommandRun::start_request() {
   }
   HttpRequest copy{.method = made->method, .url = made->url};
   request_ = services_.http().start(*std::move(made), [self = shared_from_this(), copy](HttpEnd&& end) {
-    self->services_.conductor.post([self, copy, end = std::move(end)]() mutable noexcept {
+    self->services_.queue.post([self, copy, end = std::move(end)]() mutable noexcept {
       guarded(*self, [&] { self->request_ended(copy, std::move(end)); });
     });
   });

@@ -1,6 +1,6 @@
 // One command or request of a document, from its templates to what it brought.
 //
-// Thread safety: the conductor's thread only.
+// Thread safety: the serial queue's thread only.
 #pragma once
 
 #include <functional>

@@ -94,7 +94,7 @@ class DocumentExecutor::State {
   void start(std::vector<Job>&& jobs) {
     if (!expect(jobs.size())) return interrupt(jobs);
     // Not on the thread of the caller, which writes to the disk: on a busy machine that costs more than waking another one.
-    services_.conductor.post([this, jobs = std::move(jobs)]() mutable noexcept {
+    services_.queue.post([this, jobs = std::move(jobs)]() mutable noexcept {
       for (Job& job : jobs) {
         if (job.limits.waits && begins_no_more_) {
           give_back(job.id);
@@ -115,13 +115,13 @@ class DocumentExecutor::State {
 
   void prepare(Preparation&& preparation) {
     if (!expect(1)) return;
-    services_.conductor.post([this, preparation = std::move(preparation)]() mutable noexcept {
+    services_.queue.post([this, preparation = std::move(preparation)]() mutable noexcept {
       guarded_preparation(preparation.id, [&] { begin(std::move(preparation)); });
     });
   }
 
   void cancel(const AttemptId& id) {
-    services_.conductor.post([this, id]() noexcept {
+    services_.queue.post([this, id]() noexcept {
       if (places_.take_back(id)) return give_back_waiting(id);
       if (const auto found = attempts_.find(key_of(id)); found != attempts_.end()) return cancel(found->second);
       const auto asked = preparations_.find(key_of(id));
@@ -136,18 +136,18 @@ class DocumentExecutor::State {
   }
 
   void take_back(const AttemptId& id) {
-    services_.conductor.post([this, id]() noexcept {
+    services_.queue.post([this, id]() noexcept {
       if (places_.take_back(id)) give_back_waiting(id);
     });
   }
 
   void take_back_all() {
-    services_.conductor.post([this]() noexcept { give_back_all(); });
+    services_.queue.post([this]() noexcept { give_back_all(); });
   }
 
   void settled(const AttemptId& id) {
     if (!has_limits_.load()) return;  // no place is kept
-    services_.conductor.post([this, id]() noexcept { pass_places_on(id); });
+    services_.queue.post([this, id]() noexcept { pass_places_on(id); });
   }
 
   // Those that wait take no place of another.
@@ -157,7 +157,7 @@ class DocumentExecutor::State {
   }
 
   void kill_all() {
-    services_.conductor.post([this]() noexcept {
+    services_.queue.post([this]() noexcept {
       const auto running = attempts_;
       for (const auto& [id, attempt] : running) cancel(attempt);
       give_back_all();
@@ -168,20 +168,20 @@ class DocumentExecutor::State {
   }
 
   void hand_on(std::string input, std::shared_ptr<const Program> program) {
-    services_.conductor.run_or_post([this, input = std::move(input), program = std::move(program)]() mutable noexcept {
+    services_.queue.run_or_post([this, input = std::move(input), program = std::move(program)]() mutable noexcept {
       handed_on_ = {std::move(input), std::move(program)};
     });
   }
 
   Webhooks& webhooks() noexcept { return services_.webhooks; }
   void listen_again(std::string callback) {
-    services_.conductor.post(
+    services_.queue.post(
         [this, callback = std::move(callback)]() noexcept { services_.webhooks.open_again(callback); });
   }
 
   void stop() {
     services_.webhooks.stop_taking();
-    services_.conductor.post([this]() noexcept {
+    services_.queue.post([this]() noexcept {
       is_stopping_ = true;
       const auto running = attempts_;
       for (const auto& [id, attempt] : running) cancel(attempt);
@@ -199,7 +199,7 @@ class DocumentExecutor::State {
       idle_.wait(lock, [&] { return active_.load() == 0; });
       is_closed_ = true;
     }
-    services_.conductor.finish();
+    services_.queue.finish();
     services_.payloads.close();
   }
 
@@ -259,8 +259,8 @@ class DocumentExecutor::State {
 
   void begin(Job&& job);
   void begin(Preparation&& preparation);
-  using Loaded = std::expected<std::shared_ptr<const Program>, Failure>;
-  using WithProgram = std::move_only_function<void(Loaded)>;
+  using LoadedProgram = std::expected<std::shared_ptr<const Program>, Failure>;
+  using WithProgram = std::move_only_function<void(LoadedProgram)>;
 
   // Files of secrets as far as they are known, and which are missing. What they are follows from the input, and from what is sealed in it.
   struct Reading {
@@ -276,10 +276,10 @@ class DocumentExecutor::State {
   void with_program(const RunId& run, const JobContext& context, const AttemptId& id, WithProgram then);
   std::expected<RunInput, std::string> input_of(const JobContext& context);
   const std::shared_ptr<const Program>& keep(const RunId& run, std::shared_ptr<const Program> program);
-  static std::optional<Loaded> load(Reading& reading);  // std::nullopt: files are missing
+  static std::optional<LoadedProgram> load(Reading& reading);  // std::nullopt: files are missing
   void read_missing(const std::shared_ptr<Reading>& reading);
   void files_read(const std::shared_ptr<Reading>& reading);
-  void loaded(const RunId& run, Loaded program);
+  void loaded(const RunId& run, LoadedProgram program);
   std::shared_ptr<const Program> take_handed_on(const Payload& run_input);  // nullptr: it is another's
   void cancel_waiting(const std::optional<AttemptId>& id);                  // std::nullopt: all of them
   void cancel_returning(const std::optional<AttemptId>& id);
@@ -330,7 +330,7 @@ class DocumentExecutor::State {
   bool is_closed_ = false;
   std::condition_variable idle_;
 
-  // on the conductor's thread
+  // on the serial queue's thread
   std::map<Key, std::shared_ptr<AttemptRun>> attempts_;
   std::map<Key, std::shared_ptr<PreparationRun>> preparations_;
   std::map<RunId, std::shared_ptr<const Program>> programs_;
@@ -393,7 +393,7 @@ const std::shared_ptr<const Program>& DocumentExecutor::State::keep(const RunId&
   return programs_[run] = std::move(program);
 }
 
-std::optional<DocumentExecutor::State::Loaded> DocumentExecutor::State::load(Reading& reading) {
+std::optional<DocumentExecutor::State::LoadedProgram> DocumentExecutor::State::load(Reading& reading) {
   const auto program = load_program(reading.input, [&](const std::string& path, std::size_t) -> FileContent {
     if (const auto known = reading.contents.find(path); known != reading.contents.end()) return known->second;
     reading.missing.insert(path);
@@ -429,7 +429,7 @@ void DocumentExecutor::State::files_read(const std::shared_ptr<Reading>& reading
   read_missing(reading);
 }
 
-void DocumentExecutor::State::loaded(const RunId& run, Loaded program) {
+void DocumentExecutor::State::loaded(const RunId& run, LoadedProgram program) {
   if (program) keep(run, *program);
   auto waiting = loading_.extract(run);
   if (waiting.empty()) return;
@@ -464,7 +464,7 @@ void DocumentExecutor::State::begin(Job&& job) {
   const RunId run = job.run_id;
   const AttemptId id = job.id;
   const std::shared_ptr<const JobContext> context = job.context;
-  with_program(run, *context, id, [this, job = std::move(job)](Loaded program) mutable {
+  with_program(run, *context, id, [this, job = std::move(job)](LoadedProgram program) mutable {
     if (!program) return answer(job.id, {.result = std::unexpected{std::move(program).error()}});
     guarded_attempt(job.id, [&] { begin(std::move(job), *program); });
   });
@@ -515,7 +515,7 @@ void DocumentExecutor::State::leave(const AttemptId& id) {
   attempts_.erase(key_of(id));
   one_less();
   if (returning_.empty()) return;
-  services_.conductor.post([this]() noexcept {
+  services_.queue.post([this]() noexcept {
     if (returning_.empty() || is_full()) return;
     Job job = std::move(returning_.front());
     returning_.pop_front();
@@ -546,7 +546,7 @@ void DocumentExecutor::State::begin(Preparation&& preparation) {
   const RunId run = preparation.run_id;
   const AttemptId id = preparation.id;
   const std::shared_ptr<const JobContext> context = preparation.context;
-  with_program(run, *context, id, [this, preparation = std::move(preparation)](Loaded program) mutable {
+  with_program(run, *context, id, [this, preparation = std::move(preparation)](LoadedProgram program) mutable {
     if (program) return guarded_preparation(preparation.id, [&] { begin(std::move(preparation), *program); });
     if (program.error().failure_class == FailureClass::canceled) return one_less();
     refuse_preparation(preparation.id, std::move(program).error());

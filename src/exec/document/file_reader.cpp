@@ -41,7 +41,7 @@ class FileReader::Threads : public std::enable_shared_from_this<Threads> {
     wake_.notify_all();
   }
 
-  // For what was left with the conductor, which may outlive the reader.
+  // For what was left with the queue, which may outlive the reader.
   template <class Use>
   void with_reader(const Use& use) {
     const std::lock_guard life{life_};
@@ -70,7 +70,7 @@ class FileReader::Threads : public std::enable_shared_from_this<Threads> {
       FileContent content = read(key);
       lock.lock();
       if (reader_ == nullptr) return;
-      reader_->conductor_.post([self = shared_from_this(), key, content = std::move(content)]() noexcept {
+      reader_->serial_.post([self = shared_from_this(), key, content = std::move(content)]() noexcept {
         self->with_reader([&](FileReader& reader) { reader.ended(key, content); });
       });
     }
@@ -87,10 +87,8 @@ class FileReader::Threads : public std::enable_shared_from_this<Threads> {
   const FileReaderSettings settings_;
 };
 
-FileReader::FileReader(Conductor& conductor, FileReaderSettings settings)
-    : conductor_{conductor},
-      patience_{settings.patience},
-      threads_{std::make_shared<Threads>(*this, std::move(settings))} {}
+FileReader::FileReader(SerialQueue& queue, FileReaderSettings settings)
+    : serial_{queue}, patience_{settings.patience}, threads_{std::make_shared<Threads>(*this, std::move(settings))} {}
 
 FileReader::~FileReader() { threads_->leave(); }
 
@@ -137,7 +135,7 @@ void FileReader::answer(Request& request, FileContent content) {
 void FileReader::wait_until(Env::TimePoint due) {
   if (next_look_ && *next_look_ <= due) return;
   next_look_ = due;
-  conductor_.post_at(due, [threads = threads_]() noexcept {
+  serial_.post_at(due, [threads = threads_]() noexcept {
     threads->with_reader([](FileReader& reader) { reader.give_up_late_ones(); });
   });
 }

@@ -1,4 +1,4 @@
-// Reads files that documents name without ever holding up the conductor: a file that does not answer (a dead mount) costs the attempt that
+// Reads files that documents name without ever holding up the queue: a file that does not answer (a dead mount) costs the attempt that
 // waits for it its time, and nobody else anything.
 //
 //   files.read(path, list_file_bytes_max, deadline, [weak](FileContent content) { … });
@@ -6,7 +6,7 @@
 // Each path is read by one thread at a time: who asks meanwhile gets the read that begins after it. So a file that hangs keeps one thread,
 // however often it is asked for. A thread that never comes back is left behind when the reader is destroyed.
 // Bounds: threads_max threads; `patience` for each read, whatever its deadline. When all threads hang, further reads end by their patience.
-// Thread safety: read() and `done` on the conductor's thread only. `done` comes once, later, unless the conductor finishes first.
+// Thread safety: read() and `done` on the serial queue's thread only. `done` comes once, later, unless the queue finishes first.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,8 @@
 
 #include <reprise/env.hpp>
 
-#include "exec/document/conductor.hpp"
 #include "exec/document/read_file.hpp"
+#include "exec/document/serial_queue.hpp"
 
 namespace reprise::exec {
 
@@ -36,7 +36,7 @@ class FileReader {
  public:
   using Done = std::function<void(FileContent)>;
 
-  FileReader(Conductor& conductor, FileReaderSettings settings);
+  FileReader(SerialQueue& queue, FileReaderSettings settings);
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
   ~FileReader();
@@ -66,7 +66,7 @@ class FileReader {
   void wait_until(Env::TimePoint due);
   void give_up_late_ones();
 
-  Conductor& conductor_;
+  SerialQueue& serial_;
   Duration patience_;
   std::map<Key, Readings> readings_;
   Deadlines deadlines_;

@@ -45,12 +45,12 @@ class DeadMount {
   std::shared_ptr<std::atomic<int>> reads_ = std::make_shared<std::atomic<int>>(0);  // threads of readers outlive this
 };
 
-// What a read brought, or its message; asked for on the conductor's thread as everything there.
-std::future<std::string> read(Conductor& conductor, FileReader& files, const std::string& path,
+// What a read brought, or its message; asked for on the serial queue's thread as everything there.
+std::future<std::string> read(SerialQueue& queue, FileReader& files, const std::string& path,
                               std::optional<Env::TimePoint> deadline = {}) {
   auto answer = std::make_shared<std::promise<std::string>>();
   auto future = answer->get_future();
-  conductor.post([&files, path, deadline, answer]() noexcept {
+  queue.post([&files, path, deadline, answer]() noexcept {
     files.read(path, 100, deadline,
                [answer](FileContent content) { answer->set_value(content ? *content : content.error().message); });
   });
@@ -59,12 +59,12 @@ std::future<std::string> read(Conductor& conductor, FileReader& files, const std
 
 TEST(ExecFileReader, AFileThatDoesNotAnswerHoldsUpNobodyElse) {
   DeadMount mount;
-  Conductor conductor;
-  FileReader files{conductor, {.read = mount.reading()}};
-  auto dead = read(conductor, files, "/dead/list");
+  SerialQueue queue;
+  FileReader files{queue, {.read = mount.reading()}};
+  auto dead = read(queue, files, "/dead/list");
   for (int number = 0; number < 50; ++number) {
     const std::string path = "/alive/" + std::to_string(number);
-    EXPECT_EQ(read(conductor, files, path).get(), "content of " + path);
+    EXPECT_EQ(read(queue, files, path).get(), "content of " + path);
   }
   EXPECT_NE(dead.wait_for(0s), std::future_status::ready);
   mount.revive();
@@ -73,29 +73,29 @@ TEST(ExecFileReader, AFileThatDoesNotAnswerHoldsUpNobodyElse) {
 
 TEST(ExecFileReader, WhoWaitsTooLongIsToldSo) {
   DeadMount mount;
-  Conductor conductor;
-  FileReader files{conductor, {.patience = 20ms, .read = mount.reading()}};
-  EXPECT_EQ(read(conductor, files, "/dead/list").get(), "cannot read /dead/list: no answer within 20ms");
-  EXPECT_EQ(read(conductor, files, "/alive").get(), "content of /alive");
+  SerialQueue queue;
+  FileReader files{queue, {.patience = 20ms, .read = mount.reading()}};
+  EXPECT_EQ(read(queue, files, "/dead/list").get(), "cannot read /dead/list: no answer within 20ms");
+  EXPECT_EQ(read(queue, files, "/alive").get(), "content of /alive");
 }
 
 TEST(ExecFileReader, TheDeadlineOfAnAttemptCountsWhenItIsEarlier) {
   DeadMount mount;
-  Conductor conductor;
-  FileReader files{conductor, {.patience = 1h, .read = mount.reading()}};
-  auto late = read(conductor, files, "/dead/list", system_env().now() + 10ms);
+  SerialQueue queue;
+  FileReader files{queue, {.patience = 1h, .read = mount.reading()}};
+  auto late = read(queue, files, "/dead/list", system_env().now() + 10ms);
   EXPECT_TRUE(late.get().starts_with("cannot read /dead/list: no answer within "));
 }
 
 TEST(ExecFileReader, AFileThatHangsKeepsOneThreadHoweverOftenItIsAskedFor) {
   DeadMount mount;
-  Conductor conductor;
-  FileReader files{conductor, {.threads_max = 2, .patience = 10ms, .read = mount.reading()}};
+  SerialQueue queue;
+  FileReader files{queue, {.threads_max = 2, .patience = 10ms, .read = mount.reading()}};
   for (int attempt = 0; attempt < 5; ++attempt) {
-    EXPECT_TRUE(read(conductor, files, "/dead/list").get().contains("no answer"));
+    EXPECT_TRUE(read(queue, files, "/dead/list").get().contains("no answer"));
   }
   EXPECT_EQ(mount.reads(), 1);
-  EXPECT_EQ(read(conductor, files, "/alive").get(), "content of /alive");
+  EXPECT_EQ(read(queue, files, "/alive").get(), "content of /alive");
 }
 
 TEST(ExecFileReader, WhoAsksDuringAReadGetsOneThatBeginsLater) {
@@ -104,8 +104,8 @@ TEST(ExecFileReader, WhoAsksDuringAReadGetsOneThatBeginsLater) {
   std::promise<void> go_on;
   auto may_go_on = go_on.get_future().share();
   std::atomic<int> reads = 0;
-  Conductor conductor;
-  FileReader files{conductor, {.read = [&](const std::string&, std::size_t) -> FileContent {
+  SerialQueue queue;
+  FileReader files{queue, {.read = [&](const std::string&, std::size_t) -> FileContent {
                      const int seen = version.load();
                      if (reads++ == 0) {
                        began.set_value();
@@ -113,12 +113,12 @@ TEST(ExecFileReader, WhoAsksDuringAReadGetsOneThatBeginsLater) {
                      }
                      return std::to_string(seen);
                    }}};
-  auto before = read(conductor, files, "/list");
+  auto before = read(queue, files, "/list");
   began.get_future().wait();
   version = 2;
-  auto after = read(conductor, files, "/list");
-  auto also_after = read(conductor, files, "/list");
-  conductor.post([&]() noexcept { go_on.set_value(); });
+  auto after = read(queue, files, "/list");
+  auto also_after = read(queue, files, "/list");
+  queue.post([&]() noexcept { go_on.set_value(); });
   EXPECT_EQ(before.get(), "1");
   EXPECT_EQ(after.get(), "2");
   EXPECT_EQ(also_after.get(), "2");
@@ -127,14 +127,14 @@ TEST(ExecFileReader, WhoAsksDuringAReadGetsOneThatBeginsLater) {
 
 TEST(ExecFileReader, AThreadThatHangsIsLeftBehind) {
   DeadMount mount;
-  Conductor conductor;
+  SerialQueue queue;
   {
-    FileReader files{conductor, {.read = mount.reading()}};
-    conductor.post([&]() noexcept { files.read("/dead/list", 100, {}, [](const FileContent&) {}); });
+    FileReader files{queue, {.read = mount.reading()}};
+    queue.post([&]() noexcept { files.read("/dead/list", 100, {}, [](const FileContent&) {}); });
     while (mount.reads() == 0) std::this_thread::yield();
-    conductor.finish();
+    queue.finish();
   }
-  SUCCEED() << "neither the conductor nor the reader waited for it";
+  SUCCEED() << "neither the queue nor the reader waited for it";
 }
 
 // ---- the files themselves ----------------------------------------

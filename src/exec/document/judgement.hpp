@@ -26,7 +26,7 @@ using Judged = std::expected<std::string, Failure>;  // what it brought, or why 
 Failure broken_off(std::string_view why);
 
 struct Judge {
-  const flow::Flow& flow;  // its rules and error types
+  const flow::FlowDocument& flow;  // its rules and error types
   const flow::Step& step;
   Duration timeout{0};          // that was given, for messages
   bool by_first_rules = false;  // of a run that 0.1.0 began: as that version judged

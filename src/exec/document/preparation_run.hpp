@@ -1,6 +1,6 @@
 // What is found out before a step begins: its condition, its items, and (when it has but one) its precondition.
 //
-// Thread safety: the conductor's thread only.
+// Thread safety: the serial queue's thread only.
 #pragma once
 
 #include <functional>

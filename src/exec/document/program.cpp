@@ -24,7 +24,7 @@ std::string text_at(const boost::json::object& object, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string{value->get_string()} : std::string{};
 }
 
-std::expected<flow::Flow, std::string> exec_flow(const RunInput& input) {
+std::expected<flow::FlowDocument, std::string> exec_flow(const RunInput& input) {
   auto policy = read_policy(input.retry, input.retry_dialect, "retry");
   if (!policy) return std::unexpected{render(policy.error())};
   flow::Command command;
@@ -39,7 +39,7 @@ std::expected<flow::Flow, std::string> exec_flow(const RunInput& input) {
   step.dialect = input.retry_dialect;
   step.timeout = input.timeout;
   step.policy_source = "the command line";
-  flow::Flow flow;
+  flow::FlowDocument flow;
   flow.name = "exec";
   flow.steps.push_back(std::move(step));
   return flow;
@@ -230,7 +230,7 @@ FileContent without_files(const std::string& /*path*/, std::size_t /*bytes_max*/
 
 namespace {
 
-std::expected<flow::Flow, std::string> flow_of(const Program& program) {
+std::expected<flow::FlowDocument, std::string> flow_of(const Program& program) {
   if (program.input.is_exec()) return exec_flow(program.input);
   // A flow is called after its file, and what it is called is recorded.
   auto read = flow::read_flow(program.input.text, masked(program.secret_table, program.input.file));
@@ -239,11 +239,12 @@ std::expected<flow::Flow, std::string> flow_of(const Program& program) {
 }
 
 // Document, parameters and secrets, from its input. The error may hold secrets.
-std::expected<void, std::string> fill(Program& program, std::optional<flow::Flow> known, const ReadFile& read_secret) {
+std::expected<void, std::string> fill(Program& program, std::optional<flow::FlowDocument> known,
+                                      const ReadFile& read_secret) {
   if (auto read = read_secrets(program, read_secret); !read) return read;
   if (auto opened = unseal(program); !opened) return opened;
   relocate(program.input);
-  auto flow = known ? std::expected<flow::Flow, std::string>{*std::move(known)} : flow_of(program);
+  auto flow = known ? std::expected<flow::FlowDocument, std::string>{*std::move(known)} : flow_of(program);
   if (!flow) return std::unexpected{std::move(flow).error()};
   program.flow = *std::move(flow);
   if (program.input.is_exec()) return {};
@@ -254,7 +255,8 @@ std::expected<void, std::string> fill(Program& program, std::optional<flow::Flow
   return {};
 }
 
-std::expected<std::shared_ptr<const Program>, std::string> loaded(RunInput input, std::optional<flow::Flow> known,
+std::expected<std::shared_ptr<const Program>, std::string> loaded(RunInput input,
+                                                                  std::optional<flow::FlowDocument> known,
                                                                   const ReadFile& read) {
   auto program = std::make_shared<Program>();
   program->input = std::move(input);
@@ -281,7 +283,7 @@ std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput
   return loaded(std::move(input), std::nullopt, read);
 }
 
-std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, flow::Flow flow,
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, flow::FlowDocument flow,
                                                                         const ReadFile& read) {
   return loaded(std::move(input), std::move(flow), read);
 }
@@ -307,13 +309,13 @@ RunInput recorded_input(const Program& program) {
   return input;
 }
 
-std::shared_ptr<const SecretTable> secrets_in_environment(const flow::Flow& flow) {
+std::shared_ptr<const SecretTable> secrets_in_environment(const flow::FlowDocument& flow) {
   std::vector<std::string> values;
   for (const flow::Secret& secret : flow.secrets) values.push_back(value_in_environment(secret));
   return table_of(values);
 }
 
-std::vector<Diagnostic> warnings_about_secrets(const flow::Flow& flow, std::string_view file) {
+std::vector<Diagnostic> warnings_about_secrets(const flow::FlowDocument& flow, std::string_view file) {
   std::vector<Diagnostic> warnings;
   for (const flow::Secret& secret : flow.secrets) {
     const std::string value = value_in_environment(secret);

@@ -66,7 +66,7 @@ inline constexpr std::string_view stdin_folder = "stdin";  // beside the store: 
 
 struct Program {
   RunInput input;
-  flow::Flow flow;
+  flow::FlowDocument flow;
   std::map<std::string, const flow::Step*, std::less<>> steps;  // also those that run finally
   json::Json params;
   json::Json secrets;                               // name → value
@@ -82,7 +82,7 @@ struct Program {
 std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input,
                                                                         const ReadFile& read = read_regular_file);
 // The same for one who has read the document already: `flow` is what read_flow() made of input.text under the name input.file.
-std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, flow::Flow flow,
+std::expected<std::shared_ptr<const Program>, std::string> load_program(RunInput input, flow::FlowDocument flow,
                                                                         const ReadFile& read = read_regular_file);
 FileContent without_files(const std::string& path, std::size_t bytes_max);
 
@@ -90,9 +90,9 @@ FileContent without_files(const std::string& path, std::size_t bytes_max);
 RunInput recorded_input(const Program& program);
 
 // For messages before there is a run. Those in files are left out: reading a file may take its time, and a document may name any.
-std::shared_ptr<const SecretTable> secrets_in_environment(const flow::Flow& flow);
+std::shared_ptr<const SecretTable> secrets_in_environment(const flow::FlowDocument& flow);
 
 // One for each secret in the environment that is so short that masking it hides more than the secret.
-std::vector<Diagnostic> warnings_about_secrets(const flow::Flow& flow, std::string_view file);
+std::vector<Diagnostic> warnings_about_secrets(const flow::FlowDocument& flow, std::string_view file);
 
 }  // namespace reprise::exec

@@ -1,6 +1,6 @@
 // JSON Schemas of documents, compiled once and again only when their file has another content.
 //
-// Bounds: 64 of them are kept. Thread safety: the conductor's thread only.
+// Bounds: 64 of them are kept. Thread safety: the serial queue's thread only.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // What the attempts of documents share: who runs commands, sends requests, waits for webhooks, and hears the answers.
 //
-// Thread safety: owned by DocumentExecutor; used on the conductor's thread unless a member says otherwise.
+// Thread safety: owned by DocumentExecutor; used on the serial queue's thread unless a member says otherwise.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 #include <reprise/env.hpp>
 
 #include "env/wall_clock.hpp"
-#include "exec/document/conductor.hpp"
 #include "exec/document/file_reader.hpp"
 #include "exec/document/program.hpp"
 #include "exec/document/schemas.hpp"
+#include "exec/document/serial_queue.hpp"
 #include "exec/document/webhooks.hpp"
 #include "exec/executor.hpp"
 #include "exec/http/http_client.hpp"
@@ -25,7 +25,7 @@
 namespace reprise::exec {
 
 // Who runs a flow inside of a flow: as a run of its own, which the engine connects with the attempt. A run that an earlier attempt had
-// begun is gone on with, and what failed in it is tried again. Called from the conductor's thread.
+// begun is gone on with, and what failed in it is tried again. Called from the serial queue's thread.
 class SubFlows {
  public:
   SubFlows() = default;
@@ -55,8 +55,8 @@ struct Services {
   Sink& sink;
   Payloads payloads;
   Env& env = system_env();
-  Conductor conductor;  // others report to it as long as they live, so it goes after them
-  FileReader files{conductor, settings.files};
+  SerialQueue queue;  // others report to it as long as they live, so it goes after them
+  FileReader files{queue, settings.files};
   Schemas schemas;
   ProcessRunner processes{{}};
   std::optional<HttpClient> http_client;  // see http()

@@ -14,13 +14,13 @@
 #include "base/saturating_time.hpp"
 #include "exec/function/alarm.hpp"
 #include "exec/function/function_work.hpp"
-#include "exec/function/seat.hpp"
+#include "exec/function/worker_slot.hpp"
 #include "exec/place_keeper.hpp"
 
 // The way of a job: start() puts a batch into the queue and wakes one thread; threads claim jobs from the first batch one by one, without
 // a lock between them; each answers its own call. The watchdog sleeps until the first call is over its time, and answers for the lost.
 //
-// Locks: the pool's mutex_ before a seat's. No lock is held while a handler, the sink's ended() or a stop callback runs.
+// Locks: the pool's mutex_ before a slot's. No lock is held while a handler, the sink's ended() or a stop callback runs.
 
 namespace reprise::exec {
 namespace {
@@ -147,12 +147,12 @@ class FunctionPool::State : public std::enable_shared_from_this<State> {
   void start_watchdog();
   // ---- Coming in ----
   void keep_those_that_wait(std::vector<Job>& jobs);
-  std::shared_ptr<Batch> make_batch(std::vector<Job>&& jobs);
-  void enqueue(std::shared_ptr<Batch> batch);  // under mutex_
+  std::shared_ptr<JobBatch> make_batch(std::vector<Job>&& jobs);
+  void enqueue(std::shared_ptr<JobBatch> batch);  // under mutex_
   void give_back(const std::vector<AttemptId>& ids);
   void pass_places_on(const AttemptId& id, bool is_busy);
   // ---- Load ----
-  void charge_all(Batch& batch);
+  void charge_all(JobBatch& batch);
   void make_room(std::uint32_t charge);  // before the answer: whoever hears it may ask for capacity() at once
   void finish();                         // after it
   bool is_idle() const noexcept { return unanswered_.load() == 0; }
@@ -166,24 +166,24 @@ class FunctionPool::State : public std::enable_shared_from_this<State> {
   void wake_soon();
   bool create_thread();
   void call_rescue(TimePoint now);
-  std::shared_ptr<Batch> first_batch();
+  std::shared_ptr<JobBatch> first_batch();
 
   // ---- A thread's life ----
-  void work(const std::shared_ptr<Seat>& seat);
-  std::shared_ptr<Batch> next_batch(Seat& seat);
+  void work(const std::shared_ptr<WorkerSlot>& slot);
+  std::shared_ptr<JobBatch> next_batch(WorkerSlot& slot);
   void spin(std::unique_lock<std::mutex>& lock);
-  bool run(Batch& batch, Seat& seat);
-  bool run_job(Batch& batch, Seat& seat, Job& job, TimePoint& now);
-  Result call_in_time(const Handler& handler, Seat& seat, const Job& job);
-  void answer(Job& job, const Seat::Left& left, Result&& result);
-  void get_help(const Batch& batch, std::uint32_t handler, TimePoint now);
+  bool run(JobBatch& batch, WorkerSlot& slot);
+  bool run_job(JobBatch& batch, WorkerSlot& slot, Job& job, TimePoint& now);
+  Result call_in_time(const Handler& handler, WorkerSlot& slot, const Job& job);
+  void answer(Job& job, const WorkerSlot::Left& left, Result&& result);
+  void get_help(const JobBatch& batch, std::uint32_t handler, TimePoint now);
   void end_of_lost_thread();
 
   // ---- The watchdog ----
   void watch();
   TimePoint look_at_calls(TimePoint now);
   TimePoint rescue(TimePoint now);
-  void lose(std::size_t seat);
+  void lose(std::size_t slot);
   void answer_for(const GivenUp& call);
 
   std::vector<AttemptId> take_back_waiting();
@@ -206,9 +206,9 @@ class FunctionPool::State : public std::enable_shared_from_this<State> {
   TimePoint noticed_{};               // when notice_slow_calls() last looked
 
   std::mutex mutex_;
-  std::deque<std::shared_ptr<Batch>> queue_;
-  std::vector<std::shared_ptr<Seat>> seats_;
-  std::vector<Seat*> sleepers_;  // the last to fall asleep is the first to be woken: its caches are warm
+  std::deque<std::shared_ptr<JobBatch>> queue_;
+  std::vector<std::shared_ptr<WorkerSlot>> slots_;
+  std::vector<WorkerSlot*> sleepers_;  // the last to fall asleep is the first to be woken: its caches are warm
   bool spinning_ = false;
   bool spinner_has_work_ = false;
   unsigned lost_ = 0;  // given up and not yet returned
@@ -258,7 +258,7 @@ std::uint32_t FunctionPool::State::add_handler(std::string name, Handler handler
   return number;
 }
 
-void FunctionPool::State::charge_all(Batch& batch) {
+void FunctionPool::State::charge_all(JobBatch& batch) {
   std::int64_t slow = 0;
   std::int64_t fast = 0;
   for (std::size_t index = 0; index < batch.jobs.size(); ++index) {
@@ -315,8 +315,8 @@ void FunctionPool::State::notice_slow_calls() {
   if (now - noticed_ < begin_soon / 2) return;
   noticed_ = now;
   const std::lock_guard lock{mutex_};
-  for (const std::shared_ptr<Seat>& seat : seats_) {
-    seat->recharge(now - begin_soon, [&](std::uint32_t charge) {
+  for (const std::shared_ptr<WorkerSlot>& slot : slots_) {
+    slot->recharge(now - begin_soon, [&](std::uint32_t charge) {
       slow_.fetch_add(1);
       fast_ns_.fetch_sub(charge);
     });
@@ -357,13 +357,13 @@ void FunctionPool::State::keep_those_that_wait(std::vector<Job>& jobs) {
   give_back(returned);
 }
 
-std::shared_ptr<Batch> FunctionPool::State::make_batch(std::vector<Job>&& jobs) {
-  auto batch = std::make_shared<Batch>(std::move(jobs), handlers());
+std::shared_ptr<JobBatch> FunctionPool::State::make_batch(std::vector<Job>&& jobs) {
+  auto batch = std::make_shared<JobBatch>(std::move(jobs), handlers());
   charge_all(*batch);
   return batch;
 }
 
-void FunctionPool::State::enqueue(std::shared_ptr<Batch> batch) {
+void FunctionPool::State::enqueue(std::shared_ptr<JobBatch> batch) {
   queue_.push_back(std::move(batch));
   arrivals_.fetch_add(1);
   if (spinning_ && !spinner_has_work_) {
@@ -420,7 +420,7 @@ void FunctionPool::State::settled(const AttemptId& id) {
 void FunctionPool::State::cancel(const AttemptId& id) {
   take_back(id);
   std::unique_lock lock{mutex_};
-  for (const std::shared_ptr<Batch>& batch : queue_) {
+  for (const std::shared_ptr<JobBatch>& batch : queue_) {
     for (std::size_t index = batch->next.load(); index < batch->jobs.size(); ++index) {
       if (batch->jobs[index].id != id || batch->places[index].taken.exchange(true)) continue;
       const std::uint32_t charge = batch->places[index].charge;  // the batch may be gone without the lock
@@ -430,13 +430,13 @@ void FunctionPool::State::cancel(const AttemptId& id) {
       return finish();
     }
   }
-  if (std::ranges::any_of(seats_, [&](const auto& seat) { return seat->ask(id, Asked::cancel); })) alarm_.ring();
+  if (std::ranges::any_of(slots_, [&](const auto& slot) { return slot->ask(id, Asked::cancel); })) alarm_.ring();
 }
 
 // ---- Threads ----------------------------------------
 
 unsigned FunctionPool::State::creatable() const noexcept {
-  const auto there = static_cast<unsigned>(seats_.size());
+  const auto there = static_cast<unsigned>(slots_.size());
   const unsigned usable = usable_.load(std::memory_order_relaxed);
   return usable > there ? usable - there : 0;
 }
@@ -451,10 +451,10 @@ void FunctionPool::State::update_counts() noexcept {
 bool FunctionPool::State::wake_one() {
   bool done = true;
   if (!sleepers_.empty()) {
-    Seat& seat = *sleepers_.back();
+    WorkerSlot& slot = *sleepers_.back();
     sleepers_.pop_back();
-    seat.awake = true;
-    seat.wake.notify_one();
+    slot.awake = true;
+    slot.wake.notify_one();
   } else if (creatable() > 0 && !quit_) {  // a call that was given up in the stop may still ask for help
     done = create_thread();
   }
@@ -472,11 +472,11 @@ void FunctionPool::State::call_rescue(TimePoint now) {
 }
 
 bool FunctionPool::State::create_thread() {
-  const auto seat = std::make_shared<Seat>();
+  const auto slot = std::make_shared<WorkerSlot>();
   try {
-    seats_.reserve(seats_.size() + 1);
-    seat->thread = std::thread{[state = shared_from_this(), seat] { state->work(seat); }};
-    seats_.push_back(seat);
+    slots_.reserve(slots_.size() + 1);
+    slot->thread = std::thread{[state = shared_from_this(), slot] { state->work(slot); }};
+    slots_.push_back(slot);
     return true;
   } catch (const std::system_error& error) {
     if (!std::exchange(warned_no_thread_, true)) env_.warn(std::string{"no thread for handlers: "} + error.what());
@@ -484,34 +484,34 @@ bool FunctionPool::State::create_thread() {
   }
 }
 
-std::shared_ptr<Batch> FunctionPool::State::first_batch() {
+std::shared_ptr<JobBatch> FunctionPool::State::first_batch() {
   while (!queue_.empty() && queue_.front()->left() == 0) queue_.pop_front();
   return queue_.empty() ? nullptr : queue_.front();
 }
 
 // ---- A thread's life ----------------------------------------
 
-void FunctionPool::State::work(const std::shared_ptr<Seat>& seat) {
-  while (const std::shared_ptr<Batch> batch = next_batch(*seat)) {
-    if (!run(*batch, *seat)) return end_of_lost_thread();
+void FunctionPool::State::work(const std::shared_ptr<WorkerSlot>& slot) {
+  while (const std::shared_ptr<JobBatch> batch = next_batch(*slot)) {
+    if (!run(*batch, *slot)) return end_of_lost_thread();
   }
 }
 
-std::shared_ptr<Batch> FunctionPool::State::next_batch(Seat& seat) {
+std::shared_ptr<JobBatch> FunctionPool::State::next_batch(WorkerSlot& slot) {
   std::unique_lock lock{mutex_};
   bool may_spin = settings_.spin > Duration{0};
   while (true) {
-    if (std::shared_ptr<Batch> batch = first_batch()) return batch;
+    if (std::shared_ptr<JobBatch> batch = first_batch()) return batch;
     if (stopping_.load()) return nullptr;
     if (may_spin && !spinning_) {
       may_spin = false;
       spin(lock);
       continue;
     }
-    seat.awake = false;
-    sleepers_.push_back(&seat);
+    slot.awake = false;
+    sleepers_.push_back(&slot);
     update_counts();
-    seat.wake.wait(lock, [&] { return seat.awake; });
+    slot.wake.wait(lock, [&] { return slot.awake; });
   }
 }
 
@@ -532,22 +532,22 @@ void FunctionPool::State::spin(std::unique_lock<std::mutex>& lock) {
 }
 
 // False: the thread was given up and must touch nothing any more.
-bool FunctionPool::State::run(Batch& batch, Seat& seat) {
+bool FunctionPool::State::run(JobBatch& batch, WorkerSlot& slot) {
   TimePoint now = env_.now();
   bool alone = true;
-  while (Job* const job = seat.claim(batch, now)) {
+  while (Job* const job = slot.claim(batch, now)) {
     if (job->limits.waits) sink_.began(job->id);
     if (std::exchange(alone, false)) get_help(batch, job->handler, now);
-    if (!run_job(batch, seat, *job, now)) return false;
+    if (!run_job(batch, slot, *job, now)) return false;
   }
   return true;
 }
 
-bool FunctionPool::State::run_job(Batch& batch, Seat& seat, Job& job, TimePoint& now) {
+bool FunctionPool::State::run_job(JobBatch& batch, WorkerSlot& slot, Job& job, TimePoint& now) {
   const bool known = job.handler < batch.handlers->size();
-  Result result = known ? call_in_time((*batch.handlers)[job.handler].call, seat, job)
+  Result result = known ? call_in_time((*batch.handlers)[job.handler].call, slot, job)
                         : Result{std::unexpect, no_such_handler(job.handler)};
-  const std::optional<Seat::Left> left = seat.leave();
+  const std::optional<WorkerSlot::Left> left = slot.leave();
   if (!left) return false;
   const TimePoint began = std::exchange(now, env_.now());
   if (known) learn(*(*batch.handlers)[job.handler].average_ns, now - began);
@@ -557,7 +557,7 @@ bool FunctionPool::State::run_job(Batch& batch, Seat& seat, Job& job, TimePoint&
   return true;
 }
 
-Result FunctionPool::State::call_in_time(const Handler& handler, Seat& seat, const Job& job) {
+Result FunctionPool::State::call_in_time(const Handler& handler, WorkerSlot& slot, const Job& job) {
   const bool has_deadline = job.deadline != 0 && settings_.wall_clock;
   if (job.timeout > Duration{0} || has_deadline) {
     const TimePoint began = env_.now();
@@ -570,17 +570,17 @@ Result FunctionPool::State::call_in_time(const Handler& handler, Seat& seat, con
     }
     // Over before it begins: it is asked at once, so that its end is told like any other that was cut.
     if (due <= began) {
-      seat.ask(job.id, Asked::deadline);
+      slot.ask(job.id, Asked::deadline);
       return std::unexpected{timed_out(Duration{0})};
     }
-    seat.limit(began, due, when_due);
+    slot.limit(began, due, when_due);
     alarm_.ring_by(due);
   }
-  FunctionWork work{job, seat, payloads_, env_, sink_};
+  FunctionWork work{job, slot, payloads_, env_, sink_};
   return call(handler, work);
 }
 
-void FunctionPool::State::answer(Job& job, const Seat::Left& left, Result&& result) {
+void FunctionPool::State::answer(Job& job, const WorkerSlot::Left& left, Result&& result) {
   const AttemptId id = job.id;
   let_go(job);
   make_room(left.charge);
@@ -602,7 +602,7 @@ void FunctionPool::State::answer(Job& job, const Seat::Left& left, Result&& resu
 
 // Wakes another thread, which does the same, as long as there is enough to do for one more. For a few fast calls that would cost more
 // than it gains; should one of them hang, the watchdog comes to the rescue of those behind it.
-void FunctionPool::State::get_help(const Batch& batch, std::uint32_t handler, TimePoint now) {
+void FunctionPool::State::get_help(const JobBatch& batch, std::uint32_t handler, TimePoint now) {
   const unsigned idle = idle_.load(std::memory_order_relaxed);
   const std::size_t left = batch.left();
   if (idle == 0 || left == 0) return;
@@ -645,8 +645,8 @@ TimePoint FunctionPool::State::look_at_calls(TimePoint now) {
   std::vector<GivenUp> given_up;
   {
     const std::lock_guard lock{mutex_};
-    for (std::size_t index = seats_.size(); index-- > 0;) {
-      Seat::Look look = seats_[index]->look(now, settings_.grace);
+    for (std::size_t index = slots_.size(); index-- > 0;) {
+      WorkerSlot::Look look = slots_[index]->look(now, settings_.grace);
       next = std::min(next, look.next);
       if (look.stop) to_stop.push_back(*std::move(look.stop));
       if (!look.given_up) continue;
@@ -659,9 +659,9 @@ TimePoint FunctionPool::State::look_at_calls(TimePoint now) {
   return next;
 }
 
-void FunctionPool::State::lose(std::size_t seat) {
-  seats_[seat]->thread.detach();
-  seats_.erase(seats_.begin() + static_cast<std::ptrdiff_t>(seat));
+void FunctionPool::State::lose(std::size_t slot) {
+  slots_[slot]->thread.detach();
+  slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(slot));
   ++lost_;
   update_counts();
   if (lost_ > settings_.max_abandoned && !std::exchange(warned_lost_, true)) {
@@ -713,7 +713,7 @@ FunctionPool::Stopped FunctionPool::State::stop(Duration patience) {
   {
     std::unique_lock lock{mutex_};
     stopped.by_themselves = is_idle();
-    for (const std::shared_ptr<Seat>& seat : seats_) seat->ask_any(Asked::stop);
+    for (const std::shared_ptr<WorkerSlot>& slot : slots_) slot->ask_any(Asked::stop);
     alarm_.ring();
     idle_wake_.wait(lock, [&] { return is_idle(); });
     stopped.interrupted = std::move(interrupted_);
@@ -729,7 +729,7 @@ std::vector<AttemptId> FunctionPool::State::take_back_waiting() {
   std::vector<std::uint32_t> charges;
   {
     const std::lock_guard lock{mutex_};
-    for (const std::shared_ptr<Batch>& batch : queue_) {
+    for (const std::shared_ptr<JobBatch>& batch : queue_) {
       for (std::size_t index = batch->next.load(); index < batch->jobs.size(); ++index) {
         if (batch->places[index].taken.exchange(true)) continue;
         taken.push_back(batch->jobs[index].id);
@@ -751,17 +751,17 @@ std::vector<AttemptId> FunctionPool::State::take_back_waiting() {
 }
 
 void FunctionPool::State::join_threads() {
-  std::vector<std::shared_ptr<Seat>> seats;
+  std::vector<std::shared_ptr<WorkerSlot>> slots;
   std::thread watchdog;
   {
     const std::lock_guard lock{mutex_};
     quit_ = true;
-    seats.swap(seats_);
+    slots.swap(slots_);
     watchdog.swap(watchdog_);
   }
   alarm_.ring();
   if (watchdog.joinable()) watchdog.join();
-  for (const std::shared_ptr<Seat>& seat : seats) seat->thread.join();
+  for (const std::shared_ptr<WorkerSlot>& slot : slots) slot->thread.join();
 }
 
 // ---- The pool ----------------------------------------

@@ -15,7 +15,7 @@
 #include <reprise/random.hpp>
 
 #include "exec/function/list.hpp"
-#include "exec/function/seat.hpp"
+#include "exec/function/worker_slot.hpp"
 #include "support/outcomes.hpp"
 #include "support/sanitizers.hpp"
 
@@ -468,14 +468,14 @@ TEST_F(ExecFunctionPool, an_earlier_timeout_is_not_kept_waiting_by_a_later_one) 
 // The process was halted, and the call with it: it gets the time that is known to be missing, at most all of it, and once.
 TEST(ExecSeat, a_call_that_was_halted_with_us_gets_its_time_again) {
   const Env::TimePoint start{};
-  Batch batch{{job_of(1, 0, 5s)}, nullptr};
-  Seat seat;
-  ASSERT_NE(seat.claim(batch, start), nullptr);
-  seat.limit(start, start + 5s, Asked::timeout);
-  EXPECT_EQ(seat.look(start + 4s, 1s).next, start + 5s);
-  EXPECT_EQ(seat.look(start + 1h, 1s).next, start + 1h + 5s);
-  EXPECT_EQ(seat.look(start + 2h, 1s).next, start + 2h + 1s) << "asked to stop: the grace is next";
-  const auto left = seat.leave();
+  JobBatch batch{{job_of(1, 0, 5s)}, nullptr};
+  WorkerSlot slot;
+  ASSERT_NE(slot.claim(batch, start), nullptr);
+  slot.limit(start, start + 5s, Asked::timeout);
+  EXPECT_EQ(slot.look(start + 4s, 1s).next, start + 5s);
+  EXPECT_EQ(slot.look(start + 1h, 1s).next, start + 1h + 5s);
+  EXPECT_EQ(slot.look(start + 2h, 1s).next, start + 2h + 1s) << "asked to stop: the grace is next";
+  const auto left = slot.leave();
   ASSERT_TRUE(left.has_value());
   EXPECT_EQ(left->asked, Asked::timeout);
 }

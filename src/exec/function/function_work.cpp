@@ -74,7 +74,7 @@ std::string_view FunctionWork::idempotency_key() {
 void FunctionWork::progress(std::string_view text) {
   Progress progress{job_.id, std::string{beginning_of(text)}};
   // Under the lock: a call that was given up may outlive the sink.
-  seat_.unless_given_up([&] {
+  slot_.unless_given_up([&] {
     const Env::TimePoint now = env_.now();
     if (last_progress_ && now - *last_progress_ < progress_interval) return;
     last_progress_ = now;

@@ -10,15 +10,15 @@
 #include <reprise/engine.hpp>
 
 #include "exec/executor.hpp"
-#include "exec/function/seat.hpp"
+#include "exec/function/worker_slot.hpp"
 #include "exec/payloads.hpp"
 
 namespace reprise::exec {
 
 class FunctionWork final : public Work {
  public:
-  FunctionWork(const Job& job, Seat& seat, Payloads& payloads, Env& env, Sink& sink) noexcept
-      : job_{job}, seat_{seat}, payloads_{payloads}, env_{env}, sink_{sink} {}
+  FunctionWork(const Job& job, WorkerSlot& slot, Payloads& payloads, Env& env, Sink& sink) noexcept
+      : job_{job}, slot_{slot}, payloads_{payloads}, env_{env}, sink_{sink} {}
 
   const RunId& run() const noexcept override { return job_.run_id; }
   std::string_view step() const noexcept override;
@@ -28,8 +28,8 @@ class FunctionWork final : public Work {
   std::string_view input() override;
   std::string_view output_of(std::string_view step) override;
   std::string_view idempotency_key() override;
-  const std::stop_token& stop_token() const noexcept override { return seat_.token(); }
-  std::optional<Duration> remaining() const override { return seat_.remaining(env_); }
+  const std::stop_token& stop_token() const noexcept override { return slot_.token(); }
+  std::optional<Duration> remaining() const override { return slot_.remaining(env_); }
   void progress(std::string_view text) override;
 
  private:
@@ -42,7 +42,7 @@ class FunctionWork final : public Work {
   std::string_view list_of(const StepOutput& output);
 
   const Job& job_;
-  Seat& seat_;
+  WorkerSlot& slot_;
   Payloads& payloads_;
   Env& env_;
   Sink& sink_;

@@ -8,9 +8,9 @@
 namespace reprise::exec {
 namespace {
 
-class Loaded {
+class LoadedLibrary {
  public:
-  Loaded() {
+  LoadedLibrary() {
     void* const library = open();
     if (library == nullptr) return;
     find(library, "curl_global_init", functions_.global_init);
@@ -85,8 +85,8 @@ class Loaded {
   std::string problem_;
 };
 
-const Loaded& loaded() {
-  static const Loaded once;
+const LoadedLibrary& loaded() {
+  static const LoadedLibrary once;
   return once;
 }
 

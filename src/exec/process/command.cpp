@@ -38,7 +38,7 @@ std::expected<Descriptor, SpawnProblem> open_input(const std::string& path) {
 
 }  // namespace
 
-Command::Command(ProcessSpec spec, ProcessRunner::Done done_callback, ProcessRunner::Progress progress_callback,
+Command::Command(ProcessSpec spec, ProcessRunner::Done done_callback, ProcessRunner::SignOfLife progress_callback,
                  Guardian* guardian)
     : done{std::move(done_callback)},
       progress{std::move(progress_callback)},

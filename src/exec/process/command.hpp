@@ -24,7 +24,7 @@ class Command {
   using TimePoint = Env::TimePoint;
   static constexpr TimePoint never = TimePoint::max();
 
-  Command(ProcessSpec spec, ProcessRunner::Done done, ProcessRunner::Progress progress, Guardian* guardian);
+  Command(ProcessSpec spec, ProcessRunner::Done done, ProcessRunner::SignOfLife progress, Guardian* guardian);
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
   ~Command();  // kills and reaps what still runs
@@ -53,7 +53,7 @@ class Command {
   ProcessEnd take_end();
 
   ProcessRunner::Done done;
-  ProcessRunner::Progress progress;
+  ProcessRunner::SignOfLife progress;
   TimePoint armed_for = never;  // the timer that the runner has set for it
 
  private:

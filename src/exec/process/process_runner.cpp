@@ -78,7 +78,7 @@ class ProcessRunner::State {
   State& operator=(const State&) = delete;
   ~State();
 
-  Ticket start(ProcessSpec spec, Done done, Progress progress);
+  Ticket start(ProcessSpec spec, Done done, SignOfLife progress);
   void cancel(Ticket ticket);
   void kill_all();
   std::size_t running() const noexcept { return running_.load(std::memory_order_relaxed); }
@@ -88,7 +88,7 @@ class ProcessRunner::State {
     Ticket ticket = 0;
     ProcessSpec spec;
     Done done;
-    Progress progress;
+    SignOfLife progress;
     bool canceled = false;
   };
   struct Inbox {
@@ -176,7 +176,7 @@ ProcessRunner::State::~State() {
 
 // ---- From any thread ----------------------------------------
 
-ProcessRunner::Ticket ProcessRunner::State::start(ProcessSpec spec, Done done, Progress progress) {
+ProcessRunner::Ticket ProcessRunner::State::start(ProcessSpec spec, Done done, SignOfLife progress) {
   Ticket ticket = 0;
   bool was_awake = false;
   running_.fetch_add(1, std::memory_order_relaxed);
@@ -452,7 +452,7 @@ void ProcessRunner::State::call(Callback& callback, Arguments&&... arguments) {
 ProcessRunner::ProcessRunner(ProcessRunnerSettings settings) : state_{std::make_unique<State>(settings)} {}
 ProcessRunner::~ProcessRunner() = default;
 
-ProcessRunner::Ticket ProcessRunner::start(ProcessSpec spec, Done done, Progress progress) {
+ProcessRunner::Ticket ProcessRunner::start(ProcessSpec spec, Done done, SignOfLife progress) {
   return state_->start(std::move(spec), std::move(done), std::move(progress));
 }
 

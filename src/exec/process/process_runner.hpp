@@ -92,14 +92,14 @@ class ProcessRunner {
  public:
   using Ticket = std::uint64_t;
   using Done = std::function<void(ProcessEnd&&)>;
-  using Progress = std::function<void()>;  // a sign of life; at most ten times a second
+  using SignOfLife = std::function<void()>;  // a sign of life; at most ten times a second
 
   explicit ProcessRunner(ProcessRunnerSettings settings);
   ProcessRunner(const ProcessRunner&) = delete;
   ProcessRunner& operator=(const ProcessRunner&) = delete;
   ~ProcessRunner();  // kills what still runs; Done is not called any more
 
-  Ticket start(ProcessSpec spec, Done done, Progress progress = {});
+  Ticket start(ProcessSpec spec, Done done, SignOfLife progress = {});
   void cancel(Ticket ticket);  // TERM, grace, KILL; Done still comes, with `canceled`. Unknown tickets are ignored
   void kill_all();             // every group gets SIGKILL at once (the second Ctrl-C)
   std::size_t running() const noexcept;

@@ -85,7 +85,7 @@ ProcessSpec shell(const std::string& line) { return command({"/bin/sh", "-c", li
 // A command and the place where its end arrives.
 class Started {
  public:
-  Started(ProcessRunner& runner, ProcessSpec spec, ProcessRunner::Progress progress = {}) {
+  Started(ProcessRunner& runner, ProcessSpec spec, ProcessRunner::SignOfLife progress = {}) {
     ticket_ = runner.start(
         std::move(spec), [promise = promise_](ProcessEnd&& end) { promise->set_value(std::move(end)); },
         std::move(progress));

@@ -20,15 +20,15 @@ namespace {
 constexpr std::size_t members_named_max = 6;
 constexpr std::size_t name_bytes_shown_max = 80;
 
-struct Trouble {
+struct EvaluationError {
   std::string sentence;
   bool is_missing = false;  // default() helps against it
 };
-using Failed = std::unexpected<Trouble>;
+using Failed = std::unexpected<EvaluationError>;
 
 // Borrowed from the scope or computed; a part of a computed value keeps the whole.
 using Value = std::shared_ptr<const Json>;
-using Computed = std::expected<Value, Trouble>;
+using Computed = std::expected<Value, EvaluationError>;
 
 Value borrowed(const Json& value) { return {Value{}, &value}; }
 Value owned(Json value) { return std::make_shared<const Json>(std::move(value)); }
@@ -115,7 +115,7 @@ double real_result(Operator op, double left, double right) {
   }
 }
 
-std::expected<Json, Trouble> calculated(Operator op, const Json& left, const Json& right) {
+std::expected<Json, EvaluationError> calculated(Operator op, const Json& left, const Json& right) {
   const std::string word{operator_words[static_cast<std::size_t>(op)]};
   const auto a = number_of(left);
   const auto b = number_of(right);
@@ -260,7 +260,7 @@ std::string members_in_words(const boost::json::object& map, std::string_view wa
   return words + (named < map.size() ? " and " + std::to_string(map.size() - named) + " more)" : ")");
 }
 
-Trouble missing_member(const std::string& where, const Json& value, std::string_view name) {
+EvaluationError missing_member(const std::string& where, const Json& value, std::string_view name) {
   const std::string has_none = where + " has no member " + quoted(name);
   if (const auto* map = json::if_map(value)) return {has_none + members_in_words(*map, name), true};
   if (value.is_array()) return {has_none + ": it is a list; an element is written [0]", true};
@@ -268,7 +268,7 @@ Trouble missing_member(const std::string& where, const Json& value, std::string_
 }
 
 // An index from the end is negative: -1 is the last.
-std::expected<const Json*, Trouble> element(const std::string& where, const Json& value, const Json& key) {
+std::expected<const Json*, EvaluationError> element(const std::string& where, const Json& value, const Json& key) {
   const auto index = number_of(key);
   if (!index || !index->is_whole) {
     return Failed{

@@ -11,7 +11,7 @@ using text::Node;
 
 using Index = std::unordered_map<std::string_view, std::size_t>;
 
-Index index_of(const std::vector<Draft>& drafts) {
+Index index_of(const std::vector<StepDraft>& drafts) {
   Index index;
   for (std::size_t at = 0; at < drafts.size(); ++at) {
     if (!drafts[at].step.id.empty()) index.emplace(drafts[at].step.id, at);
@@ -19,18 +19,18 @@ Index index_of(const std::vector<Draft>& drafts) {
   return index;
 }
 
-std::vector<std::string_view> ids_of(const std::vector<Draft>& drafts, bool finals) {
+std::vector<std::string_view> ids_of(const std::vector<StepDraft>& drafts, bool finals) {
   std::vector<std::string_view> ids;
-  for (const Draft& draft : drafts) {
+  for (const StepDraft& draft : drafts) {
     if (draft.is_final == finals && !draft.step.id.empty()) ids.push_back(draft.step.id);
   }
   return ids;
 }
 
 void check_ids(Reading& reading, const Index& index) {
-  for (const Draft& draft : reading.drafts) {
+  for (const StepDraft& draft : reading.drafts) {
     if (draft.step.id.empty()) continue;
-    const Draft& first = reading.drafts[index.at(draft.step.id)];
+    const StepDraft& first = reading.drafts[index.at(draft.step.id)];
     if (&first != &draft && draft.id_node != nullptr) {
       reading.report.error(
           *draft.id_node,
@@ -47,7 +47,7 @@ void unknown_step(const Node& node, std::string_view key, bool finals, Reading& 
 }
 
 void check_needs(Reading& reading, const Index& index) {
-  for (Draft& draft : reading.drafts) {
+  for (StepDraft& draft : reading.drafts) {
     for (const Node* need : draft.needs_nodes) {
       const auto target = index.find(need->text);
       if (target == index.end()) {
@@ -66,7 +66,7 @@ void check_needs(Reading& reading, const Index& index) {
 }
 
 // A list of steps for each step, as indices: what it needs. Names that are not there have been reported.
-std::vector<std::vector<std::size_t>> edges_of(const std::vector<Draft>& drafts) {
+std::vector<std::vector<std::size_t>> edges_of(const std::vector<StepDraft>& drafts) {
   const Index index = index_of(drafts);
   std::vector<std::vector<std::size_t>> edges(drafts.size());
   for (std::size_t at = 0; at < drafts.size(); ++at) {
@@ -149,7 +149,7 @@ void check_circles(Reading& reading) {
       const Step& step = reading.drafts[circle[at]].step;
       path += step.id + " (line " + std::to_string(step.place.line) + ") → ";
     }
-    const Draft& first = reading.drafts[circle.front()];
+    const StepDraft& first = reading.drafts[circle.front()];
     const std::string& next = reading.drafts[circle[1 % circle.size()]].step.id;
     const auto need = std::ranges::find(first.needs_nodes, next, [](const Node* node) { return node->text; });
     reading.report.error(need != first.needs_nodes.end() ? **need : *first.node,
@@ -162,7 +162,7 @@ void check_circles(Reading& reading) {
 void check_gotos(Reading& reading, const Index& index) {
   const Ancestors ancestors{reading.drafts};
   for (std::size_t at = 0; at < reading.drafts.size(); ++at) {
-    const Draft& draft = reading.drafts[at];
+    const StepDraft& draft = reading.drafts[at];
     if (draft.goto_node == nullptr || draft.step.goto_step.empty()) continue;
     const auto target = index.find(draft.step.goto_step);
     if (target == index.end()) {
@@ -196,7 +196,7 @@ void warn_about_unneeded(Reading& reading) {
   std::vector<bool> is_planned(reading.drafts.size(), false);
   for (const std::size_t step : planned) is_planned[step] = true;
   for (std::size_t at = 0; at < reading.drafts.size(); ++at) {
-    const Draft& draft = reading.drafts[at];
+    const StepDraft& draft = reading.drafts[at];
     if (!is_planned[at] && !draft.is_final)
       reading.report.warning(*draft.node, "no goal needs the step " + quoted(draft.step.id) + ": it will not run",
                              "name it in goals, or remove it");
@@ -205,7 +205,7 @@ void warn_about_unneeded(Reading& reading) {
 
 }  // namespace
 
-Ancestors::Ancestors(const std::vector<Draft>& drafts)
+Ancestors::Ancestors(const std::vector<StepDraft>& drafts)
     : words_{(drafts.size() + 63) / 64}, bits_(words_ * drafts.size()) {
   Walk walk{edges_of(drafts)};
   std::vector<std::size_t> order;
@@ -232,7 +232,7 @@ void check_graph(Reading& reading) {
   warn_about_unneeded(reading);
 }
 
-std::vector<const Step*> planned_steps(const Flow& flow) {
+std::vector<const Step*> planned_steps(const FlowDocument& flow) {
   std::unordered_map<std::string_view, std::size_t> index;
   for (std::size_t at = 0; at < flow.steps.size(); ++at) index.emplace(flow.steps[at].id, at);
   std::vector<std::vector<std::size_t>> edges(flow.steps.size());

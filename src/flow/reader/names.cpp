@@ -61,7 +61,7 @@ class NameCheck {
 
   void check_run(const Use& use, const Reference& reference) {
     Words known{"id", "name"};
-    if (use.sight.run_status) known.push_back("status");
+    if (use.visible.run_status) known.push_back("status");
     const std::string name = reference.path.size() < 2 ? "" : reference.path[1];
     if (std::ranges::find(known, name) != known.end()) return;
     if (name == "status") return error(use, reference, "run.status is known under finally only", "move the step there");
@@ -72,18 +72,18 @@ class NameCheck {
   // item, index, attempt, last_error, prompt: there only in some places.
   void check_local(const Use& use, const Reference& reference, const std::string& root) {
     if (root == "item" || root == "index") {
-      if (use.sight.item) return;
+      if (use.visible.item) return;
       const bool has_items = use.step != no_step && reading_.drafts[use.step].step.for_each.has_value();
       return error(use, reference, root + " is not known here",
                    has_items ? "if and for_each itself are looked at once for the whole step"
                              : "only a step with for_each has it");
     }
     if (root == "attempt" || root == "last_error") {
-      if (use.sight.attempt) return;
+      if (use.visible.attempt) return;
       return error(use, reference, root + " is not known here", "only what is tried again has it");
     }
     if (root == "prompt") {
-      if (use.sight.prompt) return;
+      if (use.visible.prompt) return;
       return error(use, reference, "prompt is not known here", "only an agent has it");
     }
     unknown_root(use, reference, root);
@@ -94,14 +94,14 @@ class NameCheck {
     if (std::ranges::find(params_, root) != params_.end()) {
       return error(use, reference, "there is no name " + quoted(root), "write params." + root);
     }
-    if (use.sight.steps && steps_.contains(root)) {
+    if (use.visible.steps && steps_.contains(root)) {
       return error(use, reference, "there is no name " + quoted(root), "write steps." + root);
     }
     Words known{"params", "env", "secrets", "run"};
-    if (use.sight.steps) known.push_back("steps");
-    if (use.sight.item) known.insert(known.end(), {"item", "index"});
-    if (use.sight.attempt) known.insert(known.end(), {"attempt", "last_error"});
-    if (use.sight.prompt) known.push_back("prompt");
+    if (use.visible.steps) known.push_back("steps");
+    if (use.visible.item) known.insert(known.end(), {"item", "index"});
+    if (use.visible.attempt) known.insert(known.end(), {"attempt", "last_error"});
+    if (use.visible.prompt) known.push_back("prompt");
     const bool looks_like_variable = std::ranges::none_of(root, [](char c) { return c >= 'a' && c <= 'z'; });
     std::string help = suggestion(root, known);
     if (looks_like_variable) {
@@ -113,7 +113,7 @@ class NameCheck {
   }
 
   void check_step(const Use& use, const Reference& reference) {
-    if (!use.sight.steps)
+    if (!use.visible.steps)
       return error(use, reference, "results of steps are not known here", "only steps can use them");
     if (reference.path.size() < 2) return error(use, reference, "steps alone is no value", "write steps.ID.output");
     const std::string& id = reference.path[1];
@@ -134,7 +134,7 @@ class NameCheck {
 
   void unknown_step(const Use& use, const Reference& reference, const std::string& id) {
     Words known;
-    for (const Draft& draft : reading_.drafts) {
+    for (const StepDraft& draft : reading_.drafts) {
       known.push_back(draft.step.id);
       if (draft.step.id.starts_with(id + ".")) {  // a dot begins a field of what stands before it
         return error(use, reference, "there is no step " + quoted(id), "write steps['" + draft.step.id + "']");
@@ -144,9 +144,9 @@ class NameCheck {
   }
 
   void check_order(const Use& use, const Reference& reference, std::size_t target) {
-    const Draft& source = reading_.drafts[target];
+    const StepDraft& source = reading_.drafts[target];
     if (use.step == no_step) return;
-    const Draft& user = reading_.drafts[use.step];
+    const StepDraft& user = reading_.drafts[use.step];
     if (target == use.step)
       return error(use, reference, "the step " + quoted(user.step.id) + " cannot use its own results");
     if (user.is_final && !source.is_final) return;

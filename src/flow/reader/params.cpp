@@ -57,7 +57,7 @@ bool fits(Type type, const Json& value) {
 
 std::string in_words(const Parameter& parameter) { return "parameter \"" + parameter.name + "\""; }
 
-std::string unknown(const Flow& flow, std::string_view name) {
+std::string unknown(const FlowDocument& flow, std::string_view name) {
   std::vector<std::string_view> known;
   for (const Parameter& parameter : flow.params) known.push_back(parameter.name);
   std::string sentence = "there is no parameter \"" + text::shorten(name, shown_max) + "\"";
@@ -84,7 +84,7 @@ Json value_or_text(const std::string& text, std::expected<Json, std::string> par
 
 }  // namespace
 
-std::expected<Json, std::vector<std::string>> bind_params(const Flow& flow, const Json& given) {
+std::expected<Json, std::vector<std::string>> bind_params(const FlowDocument& flow, const Json& given) {
   static const boost::json::object nothing;
   if (!json::is_map(given) && !given.is_null())
     return std::unexpected(std::vector<std::string>{"the input must be a map of parameters, found " +
@@ -112,7 +112,8 @@ std::expected<Json, std::vector<std::string>> bind_params(const Flow& flow, cons
   return bound;
 }
 
-std::expected<Json, std::string> param_from_text(const Flow& flow, const std::string& key, const std::string& value) {
+std::expected<Json, std::string> param_from_text(const FlowDocument& flow, const std::string& key,
+                                                 const std::string& value) {
   const auto parameter = std::ranges::find(flow.params, key, &Parameter::name);
   if (parameter == flow.params.end()) return std::unexpected(unknown(flow, key));
   const Type type = parameter->type == Type::any ? type_of_default(*parameter) : parameter->type;

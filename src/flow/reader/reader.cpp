@@ -105,7 +105,7 @@ void read_long_param(const Node& node, Parameter& parameter, Reading& reading) {
   read_description(fields, reading);
   fields.finish({{"value", [](const Node&) { return std::string{"write default"}; }}});
   if (value && parameter.value && !parameter.value->is_null()) {
-    Flow alone;
+    FlowDocument alone;
     alone.params.push_back(parameter);
     boost::json::object given;
     given[parameter.name] = *parameter.value;
@@ -305,7 +305,7 @@ void read_body(text::Fields& fields, Reading& reading) {
 
 void warn_about_timeouts(Reading& reading) {
   if (!reading.flow.deadline) return;
-  for (const Draft& draft : reading.drafts) {
+  for (const StepDraft& draft : reading.drafts) {
     if (draft.timeout_node == nullptr || !draft.step.timeout || *draft.step.timeout < *reading.flow.deadline) continue;
     reading.report.warning(*draft.timeout_node, "timeout: it is not shorter than the deadline of the run, " +
                                                     text::format_duration(*reading.flow.deadline));
@@ -315,7 +315,7 @@ void warn_about_timeouts(Reading& reading) {
 // A request that nobody answers, or a report that never comes, would be waited for without end.
 void warn_about_endless_waits(Reading& reading) {
   if (reading.flow.deadline) return;
-  for (const Draft& draft : reading.drafts) {
+  for (const StepDraft& draft : reading.drafts) {
     const Step& step = draft.step;
     const bool has_limit = step.timeout || step.policy.attempt_timeout || step.policy.max_elapsed;
     if (has_limit || step.commands.size() != 1 || step.commands.front().kind != Command::Kind::http) continue;
@@ -337,7 +337,7 @@ void warn_about_endless_waits(Reading& reading) {
 Dialect overall_dialect(const Reading& reading) {
   if (reading.written_dialect) return *reading.written_dialect;
   Dialect found = Dialect::native;
-  for (const Draft& draft : reading.drafts) {
+  for (const StepDraft& draft : reading.drafts) {
     if (draft.step.dialect == Dialect::native || draft.step.dialect == found) continue;
     if (found != Dialect::native) return Dialect::native;
     found = draft.step.dialect;
@@ -363,13 +363,13 @@ std::expected<ReadFlow, std::vector<Diagnostic>> read_flow(std::string text, std
   warn_about_timeouts(reading);
   warn_about_endless_waits(reading);
   review_policies(reading);
-  Flow& flow = reading.flow;
+  FlowDocument& flow = reading.flow;
   flow.dialect = overall_dialect(reading);
-  for (Draft& draft : reading.drafts) {
+  for (StepDraft& draft : reading.drafts) {
     std::optional<std::uint32_t>& losses = draft.step.policy.worker_lost_max;
     if (!losses) losses = reading.worker_lost_max;  // a policy that says nothing of them has the document's limit
   }
-  for (Draft& draft : reading.drafts) (draft.is_final ? flow.finally : flow.steps).push_back(std::move(draft.step));
+  for (StepDraft& draft : reading.drafts) (draft.is_final ? flow.finally : flow.steps).push_back(std::move(draft.step));
   return ReadFlow{std::move(flow), report.take()};
 }
 

@@ -1,4 +1,4 @@
-// Flow documents: text → Flow, with every mistake in one pass. docs/reference/flow.md describes them.
+// Flow documents: text → FlowDocument, with every mistake in one pass. docs/reference/flow.md describes them.
 //
 // Thread safety: pure functions. No I/O: files a document refers to are looked at when a step runs.
 #pragma once
@@ -14,7 +14,7 @@
 namespace reprise::flow {
 
 struct ReadFlow {
-  Flow flow;
+  FlowDocument flow;
   std::vector<Diagnostic> warnings;
 };
 
@@ -23,10 +23,11 @@ std::expected<ReadFlow, std::vector<Diagnostic>> read_flow(std::string text, std
 
 // The values of the parameters for one run: what was given, checked against the flow's own list, and the defaults.
 // Each mistake is one sentence.
-std::expected<Json, std::vector<std::string>> bind_params(const Flow& flow, const Json& given);
+std::expected<Json, std::vector<std::string>> bind_params(const FlowDocument& flow, const Json& given);
 
 // `--set key=value`: the value as the parameter's type wants it (JSON where it is no text).
-std::expected<Json, std::string> param_from_text(const Flow& flow, const std::string& key, const std::string& value);
+std::expected<Json, std::string> param_from_text(const FlowDocument& flow, const std::string& key,
+                                                 const std::string& value);
 
 // JSON Schema (draft-07) for editors.
 std::string flow_schema();

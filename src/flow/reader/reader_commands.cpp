@@ -37,7 +37,7 @@ std::optional<Template> read_shell(const Field& field, Reading& reading) {
 
 // The part of an agent that is a command.
 bool read_agent_command(text::Fields& fields, const Node& map, Command& command, Reading& reading) {
-  const SightGuard guard{reading, {.attempt = true, .prompt = true}};
+  const VisibleNamesGuard guard{reading, {.attempt = true, .prompt = true}};
   const auto argv = fields.find("argv");
   const auto run = fields.find("run");
   if (argv.has_value() == run.has_value()) {

@@ -11,27 +11,27 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-Flow read(const std::string& text) {
+FlowDocument read(const std::string& text) {
   auto result = read_flow(text, "flows/demo.yaml");
   EXPECT_TRUE(result.has_value()) << (result ? "" : render(result.error()));
-  return result ? std::move(result->flow) : Flow{};
+  return result ? std::move(result->flow) : FlowDocument{};
 }
 
-const Step& step(const Flow& flow, std::string_view id) {
+const Step& step(const FlowDocument& flow, std::string_view id) {
   static const Step missing;
   const auto found = std::ranges::find(flow.steps, id, &Step::id);
   if (found == flow.steps.end()) ADD_FAILURE() << "there is no step " << id;
   return found != flow.steps.end() ? *found : missing;
 }
 
-std::vector<std::string> planned_ids(const Flow& flow) {
+std::vector<std::string> planned_ids(const FlowDocument& flow) {
   std::vector<std::string> ids;
   for (const Step* each : planned_steps(flow)) ids.push_back(each->id);
   return ids;
 }
 
 TEST(FlowDialects, WaveAsItsDocumentShowsIt) {
-  const Flow flow = read(R"yaml(
+  const FlowDocument flow = read(R"yaml(
 dialect: wave
 runtime:
   circuit_breaker:
@@ -73,7 +73,7 @@ TEST(FlowDialects, WithoutTheWordRetryIsNative) {
 }
 
 TEST(FlowDialects, AzollaOnAStep) {
-  const Flow flow = read(R"yaml(
+  const FlowDocument flow = read(R"yaml(
 steps:
   - id: a
     run: x
@@ -87,7 +87,7 @@ steps:
 }
 
 TEST(FlowDialects, RhAgentsWithAllItsLevels) {
-  const Flow flow = read(R"yaml(
+  const FlowDocument flow = read(R"yaml(
 default_retry_config: {max_attempts: 3, backoff_strategy: exponential, initial_delay: 1.0, max_delay: 30.0}
 retry_config_by_actor_type:
   tool_call: {max_attempts: 5, backoff_strategy: exponential, retry_on_exceptions: [TimeoutError, ConnectionError]}
@@ -106,12 +106,12 @@ steps:
   EXPECT_EQ(step(flow, "agent").level, PolicyLevel::run);
   EXPECT_EQ(step(flow, "own").policy.factor, 3);
   EXPECT_EQ(step(flow, "never").policy.max_attempts, 1U);
-  const Flow typed = read("dialect: rh_agents\nsteps: [{id: a, run: x}]");
+  const FlowDocument typed = read("dialect: rh_agents\nsteps: [{id: a, run: x}]");
   EXPECT_EQ(step(typed, "a").policy, built_in_policy(Dialect::rh_agents, "tool"));
 }
 
 TEST(FlowDialects, ArgyllCountsOnTheHandlersWord) {
-  const Flow flow = read(R"yaml(
+  const FlowDocument flow = read(R"yaml(
 steps:
   - id: a
     for_each: [1, 2]
@@ -154,7 +154,7 @@ map:
 )yaml";
 
 TEST(FlowDialects, ProdigyAsItsDocumentShowsIt) {
-  const Flow flow = read(prodigy_seed);
+  const FlowDocument flow = read(prodigy_seed);
   EXPECT_EQ(flow.dialect, Dialect::prodigy);
   EXPECT_EQ(flow.name, "resilient-mapreduce-job");
   ASSERT_EQ(flow.steps.size(), 1U);
@@ -180,7 +180,7 @@ TEST(FlowDialects, ProdigyAsItsDocumentShowsIt) {
 }
 
 TEST(FlowDialects, ProdigyPhasesFollowEachOther) {
-  const Flow flow = read(R"yaml(
+  const FlowDocument flow = read(R"yaml(
 mode: mapreduce
 setup:
   - shell: ./make-items
@@ -225,7 +225,7 @@ TEST(FlowDialects, ProdigyErrorPolicies) {
 }
 
 TEST(FlowDialects, RetryConfigIsToldByItsKeys) {
-  const Flow flow = read(R"yaml(
+  const FlowDocument flow = read(R"yaml(
 steps:
   - {id: rh, run: x, retry_config: {max_attempts: 4, initial_delay: 2.5}}
   - {id: prodigy, run: x, retry_config: {max_attempts: 4, initial_delay: 2s}}

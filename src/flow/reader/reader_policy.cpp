@@ -188,7 +188,7 @@ void set_run_policy(const Field& field, std::optional<PolicyChoice> choice, Read
   }
 }
 
-void choose(Draft& draft, const ResolvedPolicy& resolved, const PolicyChoice* choice) {
+void choose(StepDraft& draft, const ResolvedPolicy& resolved, const PolicyChoice* choice) {
   draft.step.policy = *resolved.policy;
   draft.step.level = resolved.level;
   if (choice == nullptr) return;
@@ -199,7 +199,7 @@ void choose(Draft& draft, const ResolvedPolicy& resolved, const PolicyChoice* ch
 }
 
 // Nobody said anything.
-void choose_built_in(Draft& draft, bool type_is_written, const Reading& reading) {
+void choose_built_in(StepDraft& draft, bool type_is_written, const Reading& reading) {
   const Dialect dialect = reading.written_dialect.value_or(Dialect::native);
   const bool is_rh_agents = dialect == Dialect::rh_agents;
   draft.step.level = PolicyLevel::built_in;
@@ -297,7 +297,7 @@ void read_azolla_default(text::Fields& fields, Reading& reading) {
 
 void check_actor_types(Reading& reading) {
   std::vector<std::string_view> known{"tool_call", "llm_call", "agent_call", "tool", "llm", "agent"};
-  for (const Draft& draft : reading.drafts) known.push_back(draft.step.type);
+  for (const StepDraft& draft : reading.drafts) known.push_back(draft.step.type);
   for (const Node* key : reading.policies.rh_types) {
     if (std::ranges::find(known, actor_type_of(key->text)) != known.end()) continue;
     reading.report.error(*key, "retry_config_by_actor_type: no step has the type " + quoted(key->text),
@@ -339,13 +339,14 @@ std::shared_ptr<TypeTree> read_types(const Field& field, Reading& reading) {
   return tree;
 }
 
-void read_step_policy(text::Fields& fields, Draft& draft, bool type_is_written, Reading& reading) {
+void read_step_policy(text::Fields& fields, StepDraft& draft, bool type_is_written, Reading& reading) {
   Step& step = draft.step;
   const auto own = find_own_policy(fields, reading);
   std::optional<PolicyChoice> choice;
   if (own && is_expression(own->field)) {
     if (!own->dialect) return;  // reported
-    const SightGuard once{reading, {.steps = true, .item = reading.sight.item, .run_status = reading.sight.run_status}};
+    const VisibleNamesGuard once{
+        reading, {.steps = true, .item = reading.visible.item, .run_status = reading.visible.run_status}};
     step.item_policy = {policy_of_item(*own->field.node, reading), *own->dialect, std::string{own->field.key}};
   } else if (own) {
     draft.policy_node = own->field.node;

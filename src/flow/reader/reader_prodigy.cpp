@@ -90,8 +90,8 @@ std::vector<const Node*> commands_of(const Field& field, Reading& reading) {
   return items.value_or(std::vector<const Node*>{});
 }
 
-Draft& add_draft(const Node& node, std::string id, std::string_view after, Reading& reading) {
-  Draft& draft = reading.drafts.emplace_back();
+StepDraft& add_draft(const Node& node, std::string id, std::string_view after, Reading& reading) {
+  StepDraft& draft = reading.drafts.emplace_back();
   draft.node = &node;
   draft.id_node = &node;
   draft.step.id = std::move(id);
@@ -116,14 +116,14 @@ void limit_attempts(Step& step) {
 
 // setup, reduce: each command is a step. Returns the id of the last one.
 std::string read_phase(const Field& field, std::string after, Reading& reading) {
-  const SightGuard guard{reading, {.steps = true, .attempt = true}};
+  const VisibleNamesGuard guard{reading, {.steps = true, .attempt = true}};
   std::size_t number = 0;
   for (const Node* node : commands_of(field, reading)) {
     if (reading.report.is_full()) break;
     text::Fields fields{*node, "a command", reading.report};
     if (!fields.is_map()) continue;
     std::string id = std::string{field.key} + "-" + std::to_string(++number);
-    Draft& draft = add_draft(*node, id, after, reading);
+    StepDraft& draft = add_draft(*node, id, after, reading);
     if (auto command = read_template_command(fields, *node, true, reading))
       draft.step.commands.push_back(*std::move(command));
     set_type(draft.step, reading);
@@ -192,7 +192,7 @@ void read_tolerance(text::Fields& fields, Step& step, Reading& reading) {
   if (step.on_failure == OnFailure::proceed && step.tolerate_any) step.tolerate.ratio = 1;
 }
 
-void read_error_policy(const Field& field, PolicyLevel level, Draft& draft, Reading& reading) {
+void read_error_policy(const Field& field, PolicyLevel level, StepDraft& draft, Reading& reading) {
   Step& step = draft.step;
   text::Fields fields{*field.node, "error_policy", reading.report};
   if (!fields.is_map()) return;
@@ -214,7 +214,7 @@ void read_error_policy(const Field& field, PolicyLevel level, Draft& draft, Read
 }
 
 void read_agent_template(const Field& field, Step& step, Reading& reading) {
-  const SightGuard guard{reading, {.steps = true, .item = true, .attempt = true}};
+  const VisibleNamesGuard guard{reading, {.steps = true, .item = true, .attempt = true}};
   for (const Node* node : commands_of(field, reading)) {
     if (reading.report.is_full()) return;
     text::Fields fields{*node, "a command", reading.report};
@@ -236,7 +236,7 @@ void read_agent_template(const Field& field, Step& step, Reading& reading) {
 }
 
 void read_input(text::Fields& fields, const Node& map, Step& step, Reading& reading) {
-  const SightGuard guard{reading, {.steps = true}};
+  const VisibleNamesGuard guard{reading, {.steps = true}};
   ItemSource& source = step.for_each.emplace();
   source.kind = ItemSource::Kind::file;
   if (const auto input = fields.find("input")) {
@@ -271,7 +271,7 @@ void finish_map(text::Fields& fields) {
 void read_map(const Field& field, const std::optional<Field>& shared, std::string_view after, Reading& reading) {
   text::Fields fields{*field.node, "map", reading.report};
   if (!fields.is_map()) return;
-  Draft& draft = add_draft(*field.node, "map", after, reading);
+  StepDraft& draft = add_draft(*field.node, "map", after, reading);
   Step& step = draft.step;
   step.policy = dialect::default_policy(Dialect::prodigy);
   step.policy_source = "default of prodigy";

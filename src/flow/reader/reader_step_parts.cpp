@@ -142,7 +142,7 @@ void read_wait(const Field& field, Step& step, Reading& reading) {
   }
 }
 
-void read_on_failure(const Field& field, Draft& draft, Reading& reading) {
+void read_on_failure(const Field& field, StepDraft& draft, Reading& reading) {
   Step& step = draft.step;
   if (field.node->type == NodeType::mapping) {
     text::Fields fields{*field.node, "on_failure", reading.report};
@@ -176,9 +176,9 @@ void read_on_failure(const Field& field, Draft& draft, Reading& reading) {
 
 void read_checks(text::Fields& fields, Step& step, Reading& reading) {
   if (const auto field = fields.find("require")) {
-    Sight before = reading.sight;
+    VisibleNames before = reading.visible;
     before.attempt = false;
-    const SightGuard guard{reading, before};
+    const VisibleNamesGuard guard{reading, before};
     step.require = read_command_map(*field, reading);
   }
   if (const auto field = fields.find("check")) read_check(*field, step, reading);

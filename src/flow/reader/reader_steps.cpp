@@ -140,7 +140,7 @@ void finish_step(text::Fields& fields) {
                  {"attempts", attempts_hint}});
 }
 
-void read_id(text::Fields& fields, Draft& draft, Reading& reading) {
+void read_id(text::Fields& fields, StepDraft& draft, Reading& reading) {
   const auto field = fields.find("id");
   if (!field) {
     if (draft.node->find("name") != nullptr) return;  // its hint says it all
@@ -156,7 +156,7 @@ void read_id(text::Fields& fields, Draft& draft, Reading& reading) {
   }
 }
 
-void read_needs(const Field& field, Draft& draft, Reading& reading) {
+void read_needs(const Field& field, StepDraft& draft, Reading& reading) {
   const Node& node = *field.node;
   const std::vector<const Node*> names = node.type == NodeType::sequence ? node.items : std::vector{&node};
   if (names.size() > steps_max)
@@ -187,7 +187,7 @@ void refuse_without_effect(const Node& step, std::string_view verb, std::initial
   }
 }
 
-void refuse_keys_of_other_verbs(const Draft& draft, Reading& reading) {
+void refuse_keys_of_other_verbs(const StepDraft& draft, Reading& reading) {
   const Node& node = *draft.node;
   switch (draft.step.verb) {
     case Verb::wait:
@@ -225,7 +225,7 @@ void read_flow_verb(const Field& field, text::Fields& fields, Step& step, Readin
     step.flow.params.emplace_back(key->text, read_json_template(*value, reading));
 }
 
-void read_verb(const Field& verb, text::Fields& fields, Draft& draft, Reading& reading) {
+void read_verb(const Field& verb, text::Fields& fields, StepDraft& draft, Reading& reading) {
   Step& step = draft.step;
   if (verb.key == "wait") {
     step.verb = Verb::wait;
@@ -242,7 +242,7 @@ void read_verb(const Field& verb, text::Fields& fields, Draft& draft, Reading& r
   }
 }
 
-void read_verbs(text::Fields& fields, Draft& draft, Reading& reading) {
+void read_verbs(text::Fields& fields, StepDraft& draft, Reading& reading) {
   std::vector<Field> verbs = find_command_verbs(fields, reading);
   for (const char* word : {"wait", "signal", "flow", "call"}) {
     if (const auto field = fields.find(word)) verbs.push_back(*field);
@@ -269,7 +269,7 @@ void read_verbs(text::Fields& fields, Draft& draft, Reading& reading) {
       std::move(help));
 }
 
-void read_limits(text::Fields& fields, Draft& draft, Reading& reading) {
+void read_limits(text::Fields& fields, StepDraft& draft, Reading& reading) {
   Step& step = draft.step;
   step.max_visits = reading.max_visits;
   step.stall_timeout = reading.stall_timeout;
@@ -295,7 +295,7 @@ void read_limits(text::Fields& fields, Draft& draft, Reading& reading) {
 
 void read_items(text::Fields& fields, Step& step, Reading& reading) {
   if (const auto field = fields.find("for_each")) {
-    const SightGuard guard{reading, {.steps = true, .run_status = reading.sight.run_status}};
+    const VisibleNamesGuard guard{reading, {.steps = true, .run_status = reading.visible.run_status}};
     step.for_each = read_for_each(*field, reading);
   }
   if (const auto field = fields.find("max_parallel")) {
@@ -314,7 +314,7 @@ void read_late(const Field& field, Step& step, Reading& reading) {
                          "write it beside http: {…, async: true}, or remove it");
 }
 
-void read_small_keys(text::Fields& fields, Draft& draft, Reading& reading) {
+void read_small_keys(text::Fields& fields, StepDraft& draft, Reading& reading) {
   Step& step = draft.step;
   if (const auto field = fields.find("kind"))
     step.is_test = text::read_word(*field, {"test"}, reading.report).has_value();
@@ -351,7 +351,7 @@ void settle_timeouts(Step& step) {
   if (shorter && step.verb != Verb::signal) step.policy.attempt_timeout = step.timeout;
 }
 
-void settle_parallelism(Draft& draft, Reading& reading) {
+void settle_parallelism(StepDraft& draft, Reading& reading) {
   Step& step = draft.step;
   if (step.dialect == Dialect::argyll && step.for_each) {
     const Node* written = draft.policy_node != nullptr ? draft.policy_node->find("parallelism") : nullptr;
@@ -371,7 +371,7 @@ void settle_parallelism(Draft& draft, Reading& reading) {
 }
 
 void read_step(const Node& node, bool is_final, Reading& reading) {
-  Draft& draft = reading.drafts.emplace_back();
+  StepDraft& draft = reading.drafts.emplace_back();
   Step& step = draft.step;
   draft.node = &node;
   draft.is_final = is_final;
@@ -379,12 +379,12 @@ void read_step(const Node& node, bool is_final, Reading& reading) {
   text::Fields fields{node, "a step", reading.report};
   if (!fields.is_map()) return;
   reading.step = reading.drafts.size() - 1;
-  const SightGuard guard{
+  const VisibleNamesGuard guard{
       reading, {.steps = true, .item = node.find("for_each") != nullptr, .attempt = true, .run_status = is_final}};
   read_id(fields, draft, reading);
   if (const auto field = fields.find("needs")) read_needs(*field, draft, reading);
   if (const auto field = fields.find("if")) {
-    const SightGuard once{reading, {.steps = true, .run_status = is_final}};
+    const VisibleNamesGuard once{reading, {.steps = true, .run_status = is_final}};
     step.condition = read_condition(*field, reading);
   }
   read_items(fields, step, reading);

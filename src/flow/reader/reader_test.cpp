@@ -22,7 +22,7 @@ ReadFlow read(const std::string& text, const std::string& name = "flows/demo.yam
   return result ? *std::move(result) : ReadFlow{};
 }
 
-const Step& step(const Flow& flow, std::string_view id) {
+const Step& step(const FlowDocument& flow, std::string_view id) {
   static const Step missing;
   const auto found = std::ranges::find(flow.steps, id, &Step::id);
   if (found != flow.steps.end()) return *found;
@@ -32,7 +32,7 @@ const Step& step(const Flow& flow, std::string_view id) {
   return missing;
 }
 
-std::vector<std::string> planned_ids(const Flow& flow) {
+std::vector<std::string> planned_ids(const FlowDocument& flow) {
   std::vector<std::string> ids;
   for (const Step* each : planned_steps(flow)) ids.push_back(each->id);
   return ids;
@@ -93,7 +93,7 @@ finally:
 
 TEST(FlowReader, ReadsTheWholeExample) {
   const ReadFlow result = read(nightly);
-  const Flow& flow = result.flow;
+  const FlowDocument& flow = result.flow;
   EXPECT_TRUE(result.warnings.empty()) << render(result.warnings);
   EXPECT_EQ(flow.name, "nightly");
   EXPECT_EQ(flow.dialect, Dialect::native);
@@ -111,7 +111,7 @@ TEST(FlowReader, ReadsTheWholeExample) {
 }
 
 TEST(FlowReader, ReadsAStepWithItems) {
-  const Flow flow = read(nightly).flow;
+  const FlowDocument flow = read(nightly).flow;
   const Step& fetch = step(flow, "fetch");
   ASSERT_TRUE(fetch.for_each.has_value());
   EXPECT_EQ(fetch.for_each->kind, ItemSource::Kind::value);
@@ -135,7 +135,7 @@ TEST(FlowReader, ReadsAStepWithItems) {
 }
 
 TEST(FlowReader, ReadsChecksAndWhatHappensAfterwards) {
-  const Flow flow = read(nightly).flow;
+  const FlowDocument flow = read(nightly).flow;
   const Step& check = step(flow, "check");
   EXPECT_TRUE(check.is_test);
   ASSERT_TRUE(check.require && check.fix && check.fallback);
@@ -161,10 +161,11 @@ TEST(FlowReader, NamesAFlowAfterItsFile) {
 }
 
 TEST(FlowReader, WaitsForADurationOrATime) {
-  const Flow flow = read(
-                        "steps: [{id: a, wait: 1h30m}, {id: b, wait: 2026-11-16T03:00:00.25+01:00}, {id: c, signal: "
-                        "go, timeout: 5m}]")
-                        .flow;
+  const FlowDocument flow =
+      read(
+          "steps: [{id: a, wait: 1h30m}, {id: b, wait: 2026-11-16T03:00:00.25+01:00}, {id: c, signal: "
+          "go, timeout: 5m}]")
+          .flow;
   EXPECT_EQ(step(flow, "a").wait, minutes{90});
   const auto day = std::chrono::sys_days{std::chrono::year{2026} / 11 / 16};
   EXPECT_EQ(step(flow, "b").wait_until, WallTime{day} + std::chrono::hours{2} + milliseconds{250});
@@ -174,13 +175,13 @@ TEST(FlowReader, WaitsForADurationOrATime) {
 }
 
 TEST(FlowReader, AnAgentBecomesACommandWithItsPrompt) {
-  const Flow flow = read(R"yaml(
+  const FlowDocument flow = read(R"yaml(
 agents: {claude: {argv: [claude, -p, "${prompt}"], type: agent, timeout: 10m, env: {MODE: fast}}}
 steps:
   - {id: a, claude: "Look at ${env.FILE}"}
   - {id: b, run: x, fix: {claude: "fix ${last_error.message}"}}
 )yaml")
-                        .flow;
+                                .flow;
   const Step& a = step(flow, "a");
   ASSERT_EQ(a.commands.size(), 1U);
   EXPECT_EQ(a.commands[0].kind, Command::Kind::argv);
@@ -196,10 +197,11 @@ steps:
 }
 
 TEST(FlowReader, TheShorterOfTimeoutAndAttemptTimeoutCounts) {
-  const Flow flow = read(
-                        "steps: [{id: a, run: x, timeout: 10s, retry: {attempt_timeout: 3s}}, {id: b, run: x, timeout: "
-                        "2s, retry: {attempt_timeout: 3s}}]")
-                        .flow;
+  const FlowDocument flow =
+      read(
+          "steps: [{id: a, run: x, timeout: 10s, retry: {attempt_timeout: 3s}}, {id: b, run: x, timeout: "
+          "2s, retry: {attempt_timeout: 3s}}]")
+          .flow;
   EXPECT_EQ(step(flow, "a").policy.attempt_timeout, seconds{3});
   EXPECT_EQ(step(flow, "b").policy.attempt_timeout, seconds{2});
 }
@@ -207,14 +209,14 @@ TEST(FlowReader, TheShorterOfTimeoutAndAttemptTimeoutCounts) {
 // ---- policies
 
 TEST(FlowPolicies, TheMostSpecificLevelWins) {
-  const Flow flow = read(R"yaml(
+  const FlowDocument flow = read(R"yaml(
 defaults: {retry: patient, by_type: {llm: aggressive}}
 steps:
   - {id: own, run: x, type: llm, retry: none}
   - {id: typed, run: x, type: llm}
   - {id: plain, run: x}
 )yaml")
-                        .flow;
+                                .flow;
   EXPECT_EQ(step(flow, "own").policy, policy::none);
   EXPECT_EQ(step(flow, "own").level, PolicyLevel::step);
   EXPECT_EQ(step(flow, "typed").policy, policy::aggressive);
@@ -225,7 +227,8 @@ steps:
 }
 
 TEST(FlowPolicies, NothingSaidIsStandardAndAWrittenTypeHasItsOwn) {
-  const Flow flow = read("steps: [{id: a, run: x}, {id: b, run: x, type: tool}, {id: c, run: x, type: agent}]").flow;
+  const FlowDocument flow =
+      read("steps: [{id: a, run: x}, {id: b, run: x, type: tool}, {id: c, run: x, type: agent}]").flow;
   EXPECT_EQ(step(flow, "a").policy, policy::standard);
   EXPECT_EQ(step(flow, "b").policy, policy::tool);
   EXPECT_EQ(step(flow, "c").policy, policy::agent);
@@ -233,11 +236,11 @@ TEST(FlowPolicies, NothingSaidIsStandardAndAWrittenTypeHasItsOwn) {
 }
 
 TEST(FlowPolicies, NamedOnesBuildOnEachOtherInAnyOrder) {
-  const Flow flow = read(R"yaml(
+  const FlowDocument flow = read(R"yaml(
 policies: {c: {policy: b, max: 7s}, b: {policy: a, initial: 3s}, a: {policy: aggressive, max_attempts: 9}}
 steps: [{id: x, run: x, retry: {policy: c, factor: 3}}]
 )yaml")
-                        .flow;
+                                .flow;
   const Policy& policy = step(flow, "x").policy;
   EXPECT_EQ(policy.max_attempts, 9U);
   EXPECT_EQ(policy.initial, seconds{3});
@@ -246,7 +249,7 @@ steps: [{id: x, run: x, retry: {policy: c, factor: 3}}]
 }
 
 TEST(FlowPolicies, ErrorTypesOfTheDocumentReachThePolicy) {
-  const Flow flow =
+  const FlowDocument flow =
       read("types: {QuotaError: ValueError}\nsteps: [{id: x, run: x, retry: {only_on: [ValueError]}}]").flow;
   ASSERT_NE(flow.types, nullptr);
   const Policy& policy = step(flow, "x").policy;
@@ -307,7 +310,7 @@ TEST(FlowGraph, TenThousandStepsInARow) {
 
 // ---- parameters
 
-Flow with_params() {
+FlowDocument with_params() {
   return read(R"yaml(
 params: {date: today, limit: {type: integer, default: 100}, must: {type: text}, flags: {type: list, default: []}, n: 3}
 steps: [{id: a, run: x}]
@@ -333,7 +336,7 @@ TEST(FlowParams, EveryMistakeIsOneSentence) {
 }
 
 TEST(FlowParams, FromTheCommandLine) {
-  const Flow flow = with_params();
+  const FlowDocument flow = with_params();
   EXPECT_EQ(param_from_text(flow, "date", "5").value(), Json("5"));
   EXPECT_EQ(param_from_text(flow, "limit", "5").value(), Json(5));
   EXPECT_EQ(param_from_text(flow, "n", "7").value(), Json(7));

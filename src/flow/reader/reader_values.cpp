@@ -80,7 +80,7 @@ std::optional<Template> parse_text(const Node& node, Reading& reading) {
     return std::nullopt;
   }
   if (auto references = parsed->references(); !references.empty())
-    reading.uses.push_back({&node, std::move(references), reading.sight, reading.step, same});
+    reading.uses.push_back({&node, std::move(references), reading.visible, reading.step, same});
   return *std::move(parsed);
 }
 
@@ -176,7 +176,7 @@ std::optional<Expression> read_condition(const Field& field, Reading& reading) {
   }
   auto references = parsed->references();
   for (Reference& reference : references) reference.offset += skipped;
-  reading.uses.push_back({&node, std::move(references), reading.sight, reading.step, true});
+  reading.uses.push_back({&node, std::move(references), reading.visible, reading.step, true});
   return *std::move(parsed);
 }
 

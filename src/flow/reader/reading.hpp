@@ -27,7 +27,7 @@ inline constexpr std::size_t no_step = SIZE_MAX;
 inline constexpr std::int64_t parallel_max = 1'000'000;
 
 // Which names an expression may use where it stands, besides params, env, secrets and run.
-struct Sight {
+struct VisibleNames {
   bool steps = false;
   bool item = false;     // item and index
   bool attempt = false;  // attempt and last_error
@@ -39,7 +39,7 @@ struct Sight {
 struct Use {
   const text::Node* node;
   std::vector<Reference> references;
-  Sight sight;
+  VisibleNames visible;
   std::size_t step;        // index of the draft, or no_step
   bool has_places = true;  // the offsets of the references are offsets of the node's text
 };
@@ -52,7 +52,7 @@ struct Agent {
 };
 
 // A step and where its parts stand, for the messages of later checks.
-struct Draft {
+struct StepDraft {
   Step step;
   const text::Node* node = nullptr;
   const text::Node* id_node = nullptr;
@@ -89,8 +89,8 @@ struct Review {
 struct Reading {
   const text::Document& document;
   text::Report& report;
-  Flow flow = {};
-  std::vector<Draft> drafts = {};
+  FlowDocument flow = {};
+  std::vector<StepDraft> drafts = {};
   std::vector<Agent> agents = {};
   PolicyBook policies = {};
   std::vector<Review> reviews = {};
@@ -102,7 +102,7 @@ struct Reading {
   std::optional<std::uint32_t> worker_lost_max = {};
   std::optional<CircuitBreakerRule> circuit_breaker = {};
   const text::Node* deadline_node = nullptr;
-  Sight sight = {};            // of the expressions that are read now
+  VisibleNames visible = {};   // of the expressions that are read now
   std::size_t step = no_step;  // the step that is read now
   bool map_names = false;      // prodigy: map.results stands for steps.map.results
 
@@ -112,16 +112,18 @@ struct Reading {
 };
 
 // Changes what expressions may see for as long as it lives.
-class SightGuard {
+class VisibleNamesGuard {
  public:
-  SightGuard(Reading& reading, Sight sight) : reading_{reading}, before_{reading.sight} { reading.sight = sight; }
-  SightGuard(const SightGuard&) = delete;
-  SightGuard& operator=(const SightGuard&) = delete;
-  ~SightGuard() { reading_.sight = before_; }
+  VisibleNamesGuard(Reading& reading, VisibleNames visible) : reading_{reading}, before_{reading.visible} {
+    reading.visible = visible;
+  }
+  VisibleNamesGuard(const VisibleNamesGuard&) = delete;
+  VisibleNamesGuard& operator=(const VisibleNamesGuard&) = delete;
+  ~VisibleNamesGuard() { reading_.visible = before_; }
 
  private:
   Reading& reading_;
-  Sight before_;
+  VisibleNames before_;
 };
 
 // ---- texts and values (reader_values.cpp)
@@ -181,7 +183,7 @@ std::string read_actor_type(const text::Field& field,
 std::shared_ptr<TypeTree> read_types(const text::Field& field, Reading& reading);
 
 // The step's own policy, or the most specific one above it.
-void read_step_policy(text::Fields& fields, Draft& draft, bool type_is_written, Reading& reading);
+void read_step_policy(text::Fields& fields, StepDraft& draft, bool type_is_written, Reading& reading);
 std::optional<Policy> read_policy_node(const text::Field& field, Dialect dialect, Reading& reading);
 void review_policies(Reading& reading);
 
@@ -189,7 +191,7 @@ void review_policies(Reading& reading);
 
 void read_steps(const text::Field& field, bool is_final, Reading& reading);
 ItemSource read_for_each(const text::Field& field, Reading& reading);
-void read_on_failure(const text::Field& field, Draft& draft, Reading& reading);
+void read_on_failure(const text::Field& field, StepDraft& draft, Reading& reading);
 void read_checks(text::Fields& fields, Step& step, Reading& reading);  // require, check, fix, fallback
 void read_tolerate(const text::Field& field, Step& step, Reading& reading);
 void read_wait(const text::Field& field, Step& step, Reading& reading);
@@ -204,7 +206,7 @@ void check_names(Reading& reading);
 // Who comes before whom, through `needs`. Steps are indices of the drafts.
 class Ancestors {
  public:
-  explicit Ancestors(const std::vector<Draft>& drafts);
+  explicit Ancestors(const std::vector<StepDraft>& drafts);
   bool comes_before(std::size_t earlier, std::size_t later) const noexcept;  // directly or not
 
  private:

@@ -226,9 +226,9 @@ StyledLine LiveView::step_line(std::uint32_t step, const StepReport& report, Wal
       {std::string{is_waiting ? symbols_.again : symbols_.running} + " ", is_waiting ? Style::warning : Style::plain},
       {text::padded(name, name_columns) + "  ", Style::strong}};
   StyledLine rest;
-  if (plan.verb == core::Verb::signal) {
+  if (plan.kind == core::StepKind::signal) {
     rest = {{"waits for the signal "}, {text::safe_to_show(plan.signal), Style::strong}};
-  } else if (plan.verb == core::Verb::wait) {
+  } else if (plan.kind == core::StepKind::wait) {
     rest = {{"waits"}};
   } else if (report.has_items) {
     rest = map_line(step, report, now, columns);

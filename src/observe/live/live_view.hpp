@@ -44,7 +44,7 @@ class LiveView {
   };
   struct Live {  // beside what the projection knows about a step
     core::StepStatus told = core::StepStatus::pending;
-    std::string progress = {};  // the last words of the attempt that runs
+    std::string progress = {};  // the last progress text of the attempt that runs
     std::uint32_t failures_told = 0;
     Rate rate = {};
   };

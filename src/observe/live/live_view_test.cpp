@@ -97,7 +97,7 @@ TEST(ObserveLiveView, TellsOnlyTheFirstOfManyItemsThatFail) {
 }
 
 TEST(ObserveLiveView, SaysWhichSignalItWaitsFor) {
-  ToldRun run{{.name = "build"}, {.name = "approve", .needs = {0}, .verb = core::Verb::signal}};
+  ToldRun run{{.name = "build"}, {.name = "approve", .needs = {0}, .kind = core::StepKind::signal}};
   LiveView view{run.plan(), unicode_symbols};
   view.add(run.submitted());
   view.add(run.started("build"));

@@ -103,7 +103,7 @@ Value step_value(const StepReport& report, const runtime::StepView& view, const 
   value.set("state", word(core::name_of(view.status)));
   value.set("has_items", view.has_items);
   value.set("finally", plan.runs_finally);
-  value.set("calls", plan.verb == core::Verb::call);
+  value.set("calls", plan.kind == core::StepKind::call);
   for (const auto& [name, count] :
        std::initializer_list<std::pair<const char*, std::uint64_t>>{{"items", view.items},
                                                                     {"done", report.succeeded},
@@ -215,17 +215,17 @@ void PageData::add_failed(const Event& event, std::uint32_t step) {
   add_text(classification_sentence(failure));
   const WorkStory* const story = reporter_.projection().story_of(step, event.item);
   const bool is_told = story != nullptr && !story->is_cut && !story->attempts.empty();
-  add_text(decision_of(is_told ? judgement_of(story->attempts.back()) : Judgement{.failed = event}, step));
+  add_text(decision_of(is_told ? retry_decision_of(story->attempts.back()) : RetryDecision{.failed = event}, step));
   if (failure.retry_after) add_number(microseconds(*failure.retry_after));
 }
 
-std::string PageData::decision_of(const Judgement& judgement, std::uint32_t step) const {
+std::string PageData::decision_of(const RetryDecision& decision, std::uint32_t step) const {
   return decision_sentence({.plan = *view_.plan,
                             .step = view_.plan->steps[step],
                             .source = WorkSource::document,
-                            .cancel_reason = judgement.cancel_reason,
+                            .cancel_reason = decision.cancel_reason,
                             .was_visited_enough = false},
-                           judgement);
+                           decision);
 }
 
 // ---- work ----------------------------------------
@@ -243,7 +243,7 @@ std::string PageData::attempt_segment(const AttemptStory& attempt, std::uint32_t
     const Failure failure = attempt.failed->failure.value_or(Failure{});
     add(what_failed(failure));
     add(classification_sentence(failure));
-    add(decision_of(judgement_of(attempt), step));
+    add(decision_of(retry_decision_of(attempt), step));
     row += "," + (failure.retry_after ? std::to_string(microseconds(*failure.retry_after)) : "null");
     if (const std::string left = left_behind(failure); !left.empty()) add(left);
   } else if (attempt.end == AttemptEnd::succeeded) {

@@ -44,7 +44,7 @@ class PageData {
  private:
   void add_row(const Event& event, std::uint32_t step);
   void add_failed(const Event& event, std::uint32_t step);
-  std::string decision_of(const Judgement& judgement, std::uint32_t step) const;
+  std::string decision_of(const RetryDecision& decision, std::uint32_t step) const;
   std::uint64_t text_number(std::string_view text);
   void add_number(std::int64_t number);
   void add_text(std::string_view text);

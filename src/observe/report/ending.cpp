@@ -81,9 +81,9 @@ StyledLine gave_up_line(const std::string& work, const TroubledItem& item, const
   return line;
 }
 
-void add_last_words(std::vector<StyledLine>& lines, const LastWords& words, const Symbols& symbols) {
+void add_log_tail(std::vector<StyledLine>& lines, const LogTail& words, const Symbols& symbols) {
   if (words.path.empty()) return;
-  lines.push_back({{"    its last words, from " + text::safe_to_show(words.path) + ":", Style::dim}});
+  lines.push_back({{"    its final output, from " + text::safe_to_show(words.path) + ":", Style::dim}});
   for (const std::string& line : words.lines)
     lines.push_back({{"    " + std::string{symbols.quote} + " ", Style::dim}, {text::safe_to_show(line)}});
 }
@@ -184,7 +184,7 @@ std::string verdict_of(const RunReport& report) {
   return report.reason == StopReason::none ? "failed" : "failed: " + std::string{reason_words(report.reason)};
 }
 
-std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, const std::vector<LastWords>& words,
+std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, const std::vector<LogTail>& words,
                                   const std::vector<NextCommand>& next, const Symbols& symbols, EndingOf what) {
   std::vector<StyledLine> lines;
   const auto add = [&lines](std::vector<StyledLine> more) { std::ranges::move(more, std::back_inserter(lines)); };
@@ -199,7 +199,7 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
     }
     add({gave_up_line(work, item, symbols)});
     add(item.tries.empty() ? std::vector<StyledLine>{} : attempts_table(item));
-    if (index < words.size()) add_last_words(lines, words[index], symbols);
+    if (index < words.size()) add_log_tail(lines, words[index], symbols);
   }
   const std::uint64_t failed = report.failed();
   if (failed > named) add({{{"  and " + std::to_string(failed - named) + " more that failed"}}});

@@ -1,4 +1,4 @@
-// The last words about a run, for a terminal as for a log file: how it ended, what failed and how often it was tried, and what its retries
+// The summary of a run, for a terminal as for a log file: how it ended, what failed and how often it was tried, and what its retries
 // were good for.
 //
 //   ✖ fetch gave up after 3 attempts (7.0s): its attempts were used up
@@ -20,7 +20,7 @@ namespace reprise::observe {
 inline constexpr std::size_t failures_with_attempts_max = 3;  // of one run; others get a line each
 inline constexpr std::size_t failures_named_max = 10;         // the rest is a number
 
-struct LastWords {                 // of the attempt that gave up
+struct LogTail {                   // of the attempt that gave up
   std::string path = {};           // of its log; empty = there is none
   std::vector<std::string> lines;  // the last ones in it
 };
@@ -47,8 +47,8 @@ std::string verdict_of(const RunReport& report);
 // A single command has neither statistics nor a verdict: its attempts and its exit code say it.
 enum class EndingOf : std::uint8_t { flow, command };
 
-// Its last line is the verdict. `words`: of the first failures, in order.
-std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, const std::vector<LastWords>& words,
+// Its last line is the verdict. `tails`: of the first failures, in order.
+std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, const std::vector<LogTail>& tails,
                                   const std::vector<NextCommand>& next, const Symbols& symbols,
                                   EndingOf what = EndingOf::flow);
 

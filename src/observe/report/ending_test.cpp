@@ -1,4 +1,4 @@
-// The last words about a run, and what a GitHub workflow is told.
+// The summary of a run, and what a GitHub workflow is told.
 #include "observe/report/ending.hpp"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST(ObserveEnding, BearsAClockThatWasSetBackAndAHostilePath) {
 
 TEST(ObserveEnding, TellsAttemptsLastWordsStatisticsAndCommands) {
   Nightly nightly;
-  const std::vector<LastWords> words{{.path = ".reprise/logs/fetch/2.3.log", .lines = {"one", "two\x1b[31m"}}};
+  const std::vector<LogTail> words{{.path = ".reprise/logs/fetch/2.3.log", .lines = {"one", "two\x1b[31m"}}};
   EXPECT_EQ(text_of(ending_of(nightly.run.id, nightly.reporter.report(), words,
                               {{"why", "reprise why X"}, {"try again", "reprise retry X"}}, unicode_symbols)),
             "✖ fetch[2] exhausted all 3 attempts (6.1s)\n"
@@ -76,7 +76,7 @@ TEST(ObserveEnding, TellsAttemptsLastWordsStatisticsAndCommands) {
             "          1  1.0s  exit 1: reset (transient)              waited 2s\n"
             "          2  1.0s  exit 1: reset (transient)              waited 2s\n"
             "          3  0.1s  exit 7: 100% wrong really (transient)  gave up\n"
-            "    its last words, from .reprise/logs/fetch/2.3.log:\n"
+            "    its final output, from .reprise/logs/fetch/2.3.log:\n"
             "    │ one\n"
             "    │ two�[31m\n"
             "\n"

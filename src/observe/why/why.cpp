@@ -122,18 +122,18 @@ std::string note_words(const Event& event, const core::Plan& plan) {
 
 }  // namespace
 
-Judgement judgement_of(const AttemptStory& attempt) {
-  Judgement judgement{.failed = *attempt.failed,
-                      .retrying = {},
-                      .is_wait_over = attempt.is_followed,
-                      .way = attempt.way,
-                      .next_way = attempt.next_way,
-                      .waited_before = attempt.waited_before,
-                      .cancel_reason = attempt.cancel_reason,
-                      .asked_again = attempt.asked_again,
-                      .went_back = attempt.went_back};
-  if (attempt.retrying != nullptr) judgement.retrying = *attempt.retrying;
-  return judgement;
+RetryDecision retry_decision_of(const AttemptStory& attempt) {
+  RetryDecision decision{.failed = *attempt.failed,
+                         .retrying = {},
+                         .is_wait_over = attempt.is_followed,
+                         .way = attempt.way,
+                         .next_way = attempt.next_way,
+                         .waited_before = attempt.waited_before,
+                         .cancel_reason = attempt.cancel_reason,
+                         .asked_again = attempt.asked_again,
+                         .went_back = attempt.went_back};
+  if (attempt.retrying != nullptr) decision.retrying = *attempt.retrying;
+  return decision;
 }
 
 std::string_view name_of(WorkState state) noexcept {
@@ -176,16 +176,16 @@ Explanation Explainer::explained(const Place& place, const WorkStory& story) con
   told.is_dead_letter = item != nullptr && item->dead_letter;
   told.ending = ending_of(story, item, told.state);
   for (const AttemptStory& attempt : story.attempts) {
-    if (attempt.failed != nullptr) told.judgements.push_back(judgement_of(attempt));
+    if (attempt.failed != nullptr) told.decisions.push_back(retry_decision_of(attempt));
   }
   const core::StepPlan plan = core::step_of_item(plan_->steps[step], number);
-  const auto context_of = [&](const Judgement& judgement) {
-    return JudgementContext{*plan_, plan, source_, judgement.cancel_reason, was_visited_enough(run_)};
+  const auto context_of = [&](const RetryDecision& decision) {
+    return DecisionContext{*plan_, plan, source_, decision.cancel_reason, was_visited_enough(run_)};
   };
-  const Judgement* before = nullptr;
-  for (Judgement& judgement : told.judgements) {
-    judgement.sentences = sentences_of(context_of(judgement), judgement, before);
-    before = &judgement;
+  const RetryDecision* before = nullptr;
+  for (RetryDecision& decision : told.decisions) {
+    decision.sentences = sentences_of(context_of(decision), decision, before);
+    before = &decision;
   }
   const bool is_over = told.state == WorkState::failed || told.state == WorkState::canceled;
   if (is_over && !before->failed.will_retry) told.remedies = remedies_of(context_of(*before), *before);

@@ -24,7 +24,7 @@ namespace reprise::observe {
 enum class WorkSource : std::uint8_t { program, document, foreign_document, exec };
 
 // One failed attempt and what was decided about it.
-struct Judgement {
+struct RetryDecision {
   Event failed = {};
   std::optional<Event> retrying = {};        // when a wait follows
   bool is_wait_over = false;                 // the next attempt has begun
@@ -38,7 +38,7 @@ struct Judgement {
 };
 
 // Of an attempt that failed; without the sentences.
-Judgement judgement_of(const AttemptStory& attempt);
+RetryDecision retry_decision_of(const AttemptStory& attempt);
 
 enum class WorkState : std::uint8_t { waiting, running, succeeded, failed, canceled };
 std::string_view name_of(WorkState state) noexcept;
@@ -48,7 +48,7 @@ struct Explanation {
   std::uint32_t item = 0;
   WorkState state = WorkState::running;
   std::uint64_t attempts = 0;
-  std::vector<Judgement> judgements = {};
+  std::vector<RetryDecision> decisions = {};
   bool is_dead_letter = false;
   std::string ending = {};                 // what came of it, in one sentence
   std::vector<std::string> remedies = {};  // failed: what would have to be written for it to be tried again

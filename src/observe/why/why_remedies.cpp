@@ -36,7 +36,7 @@ std::string yaml_word(const std::string& text) {
 
 std::string step_words(const core::StepPlan& step) { return "step " + text::safe_to_show(*step.name); }
 
-std::string where_policy_stands(const JudgementContext& context) {
+std::string where_policy_stands(const DecisionContext& context) {
   switch (context.step.level) {
     case PolicyLevel::run:
       return "under defaults.retry";
@@ -53,7 +53,7 @@ std::string where_policy_stands(const JudgementContext& context) {
 }
 
 // max_attempts: 3 or more, under retry of step fetch · --max-attempts 3 or more
-std::string written(const JudgementContext& context, const std::string& key, const std::string& value) {
+std::string written(const DecisionContext& context, const std::string& key, const std::string& value) {
   if (context.source == WorkSource::document) return key + ": " + value + ", " + where_policy_stands(context);
   if (context.source == WorkSource::foreign_document)
     return policy_key(context.step, key) + " " + value + ", in the policy of " + step_words(context.step) +
@@ -66,7 +66,7 @@ std::string written(const JudgementContext& context, const std::string& key, con
   return flag + " " + value;
 }
 
-std::string written_list(const JudgementContext& context, const std::string& key,
+std::string written_list(const DecisionContext& context, const std::string& key,
                          const std::vector<std::string>& words) {
   const bool is_flag = context.source == WorkSource::exec && context.step.dialect == Dialect::native;
   std::string list;
@@ -81,21 +81,21 @@ std::vector<std::string> texts_of(const std::optional<FailureRules>& rules) {
   return texts;
 }
 
-std::string for_permanent(const JudgementContext& context, const Judgement& judgement) {
+std::string for_permanent(const DecisionContext& context, const RetryDecision& decision) {
   const Policy& policy = context.step.policy;
-  const Failure failure = failure_of(judgement);
+  const Failure failure = failure_of(decision);
   constexpr std::int32_t rh_agents_always_excluded = 5;  // they stand first in its list, whatever the document says
-  if (context.step.dialect == Dialect::rh_agents && judgement.failed.rule >= 0 &&
-      judgement.failed.rule < rh_agents_always_excluded)
-    return "rh_agents never retries " + rule_text(policy.never_on, judgement.failed.rule) +
+  if (context.step.dialect == Dialect::rh_agents && decision.failed.rule >= 0 &&
+      decision.failed.rule < rh_agents_always_excluded)
+    return "rh_agents never retries " + rule_text(policy.never_on, decision.failed.rule) +
            ": fail with another type, or give " + step_words(context.step) + " a native retry:";
-  if (judgement.failed.rule >= 0) {
+  if (decision.failed.rule >= 0) {
     std::vector<std::string> rest = texts_of(policy.never_on);
-    std::erase(rest, rule_text(policy.never_on, judgement.failed.rule));
-    return "take " + rule_text(policy.never_on, judgement.failed.rule) + " out of " +
+    std::erase(rest, rule_text(policy.never_on, decision.failed.rule));
+    return "take " + rule_text(policy.never_on, decision.failed.rule) + " out of " +
            policy_key(context.step, "never_on") + ": " + written_list(context, "never_on", rest);
   }
-  if (judgement.failed.precondition || failure.permanent.value_or(false)) return "";
+  if (decision.failed.precondition || failure.permanent.value_or(false)) return "";
   const std::string if_it_may = "if it may go away by itself, ";
   const std::string rule = noted_rule(failure);
   if (context.source == WorkSource::document && rule.starts_with("rule "))
@@ -108,9 +108,9 @@ std::string for_permanent(const JudgementContext& context, const Judgement& judg
   return if_it_may + "add " + nameable(failure) + " to only_on in the policy of " + step_words(context.step);
 }
 
-std::string for_deadline(const JudgementContext& context, const Event& failed) {
+std::string for_deadline(const DecisionContext& context, const Event& failed) {
   const Policy& policy = context.step.policy;
-  if (context.step.verb == core::Verb::signal)
+  if (context.step.kind == core::StepKind::signal)
     return "allow more time: timeout: more than " + text::format_duration(Duration{context.step.wait}) + ", in " +
            step_words(context.step);
   if (!policy.max_elapsed) return "";
@@ -119,15 +119,15 @@ std::string for_deadline(const JudgementContext& context, const Event& failed) {
          written(context, "max_elapsed", "more than " + text::rough_duration(std::max(needed, *policy.max_elapsed)));
 }
 
-std::string for_budget(const JudgementContext& context, const Judgement& judgement) {
+std::string for_budget(const DecisionContext& context, const RetryDecision& decision) {
   const Policy& policy = context.step.policy;
   if (!policy.retry_budget) return "";
-  const Duration needed = judgement.waited_before + delay_range(policy, judgement.failed.attempt).max;
+  const Duration needed = decision.waited_before + delay_range(policy, decision.failed.attempt).max;
   return "allow longer waits: " +
          written(context, "retry_budget", text::rough_duration(std::max(needed, *policy.retry_budget)) + " or more");
 }
 
-std::string more_attempts(const JudgementContext& context, const Event& failed) {
+std::string more_attempts(const DecisionContext& context, const Event& failed) {
   const std::uint64_t next = context.step.policy.max_attempts.value_or(failed.attempt) + 1;
   if (context.step.policy.needs_verdict)  // work_config counts retries
     return "allow more retries: max_retries: " + std::to_string(next - 1) + " or more, under work_config of " +
@@ -135,9 +135,9 @@ std::string more_attempts(const JudgementContext& context, const Event& failed) 
   return "allow more attempts: " + written(context, "max_attempts", std::to_string(next) + " or more");
 }
 
-std::string for_reason(const JudgementContext& context, const Judgement& judgement) {
+std::string for_reason(const DecisionContext& context, const RetryDecision& decision) {
   const Policy& policy = context.step.policy;
-  const Event& failed = judgement.failed;
+  const Event& failed = decision.failed;
   switch (failed.reason) {
     case StopReason::attempts:
       if (context.step.switched_off && context.step.policy_line > 0)
@@ -147,15 +147,15 @@ std::string for_reason(const JudgementContext& context, const Judgement& judgeme
     case StopReason::deadline:
       return for_deadline(context, failed);
     case StopReason::budget:
-      return for_budget(context, judgement);
+      return for_budget(context, decision);
     case StopReason::not_listed: {
       std::vector<std::string> rules = texts_of(policy.only_on);
-      rules.push_back(nameable(failure_of(judgement)));
+      rules.push_back(nameable(failure_of(decision)));
       return "add " + rules.back() + " to " + policy_key(context.step, "only_on") + ": " +
              written_list(context, "only_on", rules);
     }
     case StopReason::permanent:
-      return for_permanent(context, judgement);
+      return for_permanent(context, decision);
     case StopReason::circuit_open: {
       const std::string limit = std::to_string(context.step.breaker_limit + 1);
       return context.source == WorkSource::document
@@ -177,18 +177,18 @@ std::string for_reason(const JudgementContext& context, const Judgement& judgeme
 
 }  // namespace
 
-std::vector<std::string> remedies_of(const JudgementContext& context, const Judgement& judgement) {
+std::vector<std::string> remedies_of(const DecisionContext& context, const RetryDecision& decision) {
   std::vector<std::string> remedies;
-  if (!judgement.way.empty()) {
-    remedies.push_back("mend " + way_words(judgement.way) + ", which failed too");
+  if (!decision.way.empty()) {
+    remedies.push_back("mend " + way_words(decision.way) + ", which failed too");
     return remedies;
   }
-  const Event& failed = judgement.failed;
-  if (std::string remedy = for_reason(context, judgement); !remedy.empty()) {
+  const Event& failed = decision.failed;
+  if (std::string remedy = for_reason(context, decision); !remedy.empty()) {
     remedies.push_back(std::move(remedy));
     const auto& limit = context.step.policy.max_attempts;
     const bool is_enough = failed.reason == StopReason::attempts || failed.reason == StopReason::canceled ||
-                           context.step.verb == core::Verb::signal || !limit || failed.attempt < *limit;
+                           context.step.kind == core::StepKind::signal || !limit || failed.attempt < *limit;
     if (!is_enough) remedies.push_back("and " + more_attempts(context, failed));
   }
   if (context.was_visited_enough && context.step.on_failure == OnFailure::revisit)

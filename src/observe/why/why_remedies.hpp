@@ -11,6 +11,6 @@
 namespace reprise::observe {
 
 // Empty when nothing that is written would have changed it.
-std::vector<std::string> remedies_of(const JudgementContext& context, const Judgement& judgement);
+std::vector<std::string> remedies_of(const DecisionContext& context, const RetryDecision& decision);
 
 }  // namespace reprise::observe

@@ -418,7 +418,7 @@ TEST(ObserveWhy, APreconditionAndASignal) {
             "    Given up (permanent): a precondition that fails is never retried.\n"
             "  It failed for good before its first attempt.\n");
   core::StepPlan step = step_named("ok", {.max_attempts = 1});
-  step.verb = core::Verb::signal;
+  step.kind = core::StepKind::signal;
   step.wait = std::chrono::nanoseconds{200ms}.count();
   EXPECT_EQ(Story{step}.gave_up(0, timeout, StopReason::deadline).told(),
             "ok: failed\n"

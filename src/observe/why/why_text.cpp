@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::size_t last_attempts = 2;  // of a long history
 
-std::string judgement_in_words(const Judgement& judgement) {
+std::string decision_in_words(const RetryDecision& decision) {
   std::string text;
-  for (std::size_t at = 0; at < judgement.sentences.size(); ++at)
-    text += (at == 0 ? "  " : "    ") + judgement.sentences[at] + "\n";
+  for (std::size_t at = 0; at < decision.sentences.size(); ++at)
+    text += (at == 0 ? "  " : "    ") + decision.sentences[at] + "\n";
   return text;
 }
 
@@ -20,20 +20,20 @@ std::string judgement_in_words(const Judgement& judgement) {
 
 std::string item_in_words(const Explanation& item, std::string_view name) {
   std::string text = std::string{name} + ": " + std::string{name_of(item.state)} + "\n";
-  const std::size_t count = item.judgements.size();
+  const std::size_t count = item.decisions.size();
   const bool is_long = count > attempts_shown_max;
   for (std::size_t at = 0; at < count; ++at) {
     const std::size_t left_out_from = attempts_shown_max - last_attempts - 1;
     if (is_long && at == left_out_from) {
       at = count - last_attempts;
-      text += "  Attempts " + std::to_string(item.judgements[left_out_from].failed.attempt) + " to " +
-              std::to_string(item.judgements[at - 1].failed.attempt) +
+      text += "  Attempts " + std::to_string(item.decisions[left_out_from].failed.attempt) + " to " +
+              std::to_string(item.decisions[at - 1].failed.attempt) +
               " failed as well (--format json has them all).\n";
     }
-    text += judgement_in_words(item.judgements[at]);
+    text += decision_in_words(item.decisions[at]);
   }
-  if (count > 0 && item.judgements.back().failed.failure) {
-    for (const std::string& line : evidence_lines(*item.judgements.back().failed.failure))
+  if (count > 0 && item.decisions.back().failed.failure) {
+    for (const std::string& line : evidence_lines(*item.decisions.back().failed.failure))
       text += "    " + line + "\n";
   }
   if (!item.ending.empty()) text += "  " + item.ending + "\n";

@@ -39,45 +39,45 @@ std::string jitter_words(const Policy& policy) {
 // ---- what failed ----------------------------------------
 
 // The same attempt failed twice: the wait before the next one ended too late.
-bool is_late(const Judgement& judgement, const Judgement* before) {
+bool is_late(const RetryDecision& decision, const RetryDecision* before) {
   const bool has_no_attempt =
-      judgement.failed.attempt == 0 || (before != nullptr && before->failed.attempt == judgement.failed.attempt);
+      decision.failed.attempt == 0 || (before != nullptr && before->failed.attempt == decision.failed.attempt);
   return before != nullptr && before->retrying && has_no_attempt && !before->asked_again &&
-         judgement.failed.reason == StopReason::deadline;
+         decision.failed.reason == StopReason::deadline;
 }
 
-std::string who_failed(const Judgement& judgement) {
-  const Event& failed = judgement.failed;
+std::string who_failed(const RetryDecision& decision) {
+  const Event& failed = decision.failed;
   if (failed.precondition) return "Its precondition";
   if (failed.attempt == 0) return "It";
   return "Attempt " + std::to_string(failed.attempt) +
-         (judgement.way.empty() ? "" : ", " + way_words(judgement.way) + ",");
+         (decision.way.empty() ? "" : ", " + way_words(decision.way) + ",");
 }
 
 // Where only the handler's word counts, its class is not asked for.
-bool has_no_verdict(const JudgementContext& context, const Failure& failure) {
+bool has_no_verdict(const DecisionContext& context, const Failure& failure) {
   return context.step.policy.needs_verdict && !failure.permanent;
 }
 
 const std::string no_verdict_sentence =
     "The handler gave no verdict: neither {\"success\": true} nor {\"success\": false, \"error\": …}.";
 
-void add_what_failed(const JudgementContext& context, const Judgement& judgement, const Judgement* before,
+void add_what_failed(const DecisionContext& context, const RetryDecision& decision, const RetryDecision* before,
                      std::vector<std::string>& sentences) {
-  const Failure failure = failure_of(judgement);
-  const std::string at = " failed at " + moment(judgement.failed.time);
-  const bool is_same = before != nullptr && !judgement.failed.lost && !before->failed.lost && !before->asked_again &&
-                       judgement.way == before->way && what_failed(failure) == what_failed(failure_of(*before)) &&
+  const Failure failure = failure_of(decision);
+  const std::string at = " failed at " + moment(decision.failed.time);
+  const bool is_same = before != nullptr && !decision.failed.lost && !before->failed.lost && !before->asked_again &&
+                       decision.way == before->way && what_failed(failure) == what_failed(failure_of(*before)) &&
                        classification_sentence(failure) == classification_sentence(failure_of(*before));
   if (is_same) {
-    sentences.push_back(who_failed(judgement) + at + " in the same way.");
+    sentences.push_back(who_failed(decision) + at + " in the same way.");
     return;
   }
-  sentences.push_back(who_failed(judgement) + at + ": " + what_failed(failure) + ".");
-  if (judgement.failed.lost) {
+  sentences.push_back(who_failed(decision) + at + ": " + what_failed(failure) + ".");
+  if (decision.failed.lost) {
     sentences.push_back("The engine died during this attempt: it is lost, and not one of those that count.");
-  } else if (failure.failure_class != FailureClass::canceled && !judgement.failed.precondition &&
-             context.step.verb != core::Verb::signal) {
+  } else if (failure.failure_class != FailureClass::canceled && !decision.failed.precondition &&
+             context.step.kind != core::StepKind::signal) {
     sentences.push_back(has_no_verdict(context, failure) ? no_verdict_sentence : classification_sentence(failure));
   }
 }
@@ -133,9 +133,9 @@ std::string permanent_words(const core::StepPlan& step, const Event& failed, con
   return failures_of(failure) + " are not retried unless only_on names them";
 }
 
-std::string deadline_words(const JudgementContext& context, const Event& failed, bool late) {
+std::string deadline_words(const DecisionContext& context, const Event& failed, bool late) {
   const Policy& policy = context.step.policy;
-  if (context.step.verb == core::Verb::signal)
+  if (context.step.kind == core::StepKind::signal)
     return "its timeout is " + text::format_duration(Duration{context.step.wait});
   if (!policy.max_elapsed) return "the deadline of the run was over";
   const std::string limit = policy_key(context.step, "max_elapsed") + " " + text::format_duration(*policy.max_elapsed);
@@ -151,21 +151,21 @@ std::string switched_off_words(const core::StepPlan& step) {
   return "retries are switched off here (line " + std::to_string(step.policy_line) + ")";
 }
 
-std::string canceled_words(const JudgementContext& context) {
+std::string canceled_words(const DecisionContext& context) {
   if (context.cancel_reason != StopReason::deadline) return "the run was cancelled";
   return context.plan.deadline > 0
              ? "the deadline of the run, " + text::format_duration(Duration{context.plan.deadline}) + ", had passed"
              : "the deadline of the run had passed";
 }
 
-std::string stop_words(const JudgementContext& context, const Judgement& judgement, bool late) {
+std::string stop_words(const DecisionContext& context, const RetryDecision& decision, bool late) {
   const Policy& policy = context.step.policy;
-  const Event& failed = judgement.failed;
+  const Event& failed = decision.failed;
   if (failed.reason == StopReason::canceled) return canceled_words(context);
-  if (!judgement.way.empty()) return way_words(judgement.way) + " is tried once";
+  if (!decision.way.empty()) return way_words(decision.way) + " is tried once";
   switch (failed.reason) {
     case StopReason::permanent:
-      return permanent_words(context.step, failed, failure_of(judgement));
+      return permanent_words(context.step, failed, failure_of(decision));
     case StopReason::not_listed:
       return policy_key(context.step, "only_on") + " lists " + (policy.only_on ? listed(*policy.only_on) : "nothing") +
              ", and none of it matches";
@@ -185,7 +185,7 @@ std::string stop_words(const JudgementContext& context, const Judgement& judgeme
     case StopReason::deadline:
       return deadline_words(context, failed, late);
     case StopReason::budget:
-      return "its waits had taken " + text::rough_duration(judgement.waited_before) + ", and a further one of " +
+      return "its waits had taken " + text::rough_duration(decision.waited_before) + ", and a further one of " +
              next_wait(policy, failed) + " would have gone beyond " + policy_key(context.step, "retry_budget") + " " +
              (policy.retry_budget ? text::format_duration(*policy.retry_budget) : "of its policy");
     case StopReason::circuit_open:
@@ -198,42 +198,42 @@ std::string stop_words(const JudgementContext& context, const Judgement& judgeme
   }
 }
 
-std::string decided(const Judgement& judgement) {
-  if (judgement.failed.reason == StopReason::canceled) return "Stopped";
-  return judgement.failed.will_retry ? "No further attempt of this kind" : "Given up";
+std::string decided(const RetryDecision& decision) {
+  if (decision.failed.reason == StopReason::canceled) return "Stopped";
+  return decision.failed.will_retry ? "No further attempt of this kind" : "Given up";
 }
 
-std::string stop_sentence(const JudgementContext& context, const Judgement& judgement, bool late) {
-  return decided(judgement) + " (" + word(name_of(judgement.failed.reason)) +
-         "): " + stop_words(context, judgement, late) + ".";
+std::string stop_sentence(const DecisionContext& context, const RetryDecision& decision, bool late) {
+  return decided(decision) + " (" + word(name_of(decision.failed.reason)) +
+         "): " + stop_words(context, decision, late) + ".";
 }
 
 std::string retry_sentence(const core::StepPlan& step, const Event& failed) {
   return "Tried again: " + retry_reason(step, failed) + "; " + attempts_left(step, used_attempts(failed)) + ".";
 }
 
-void add_decision(const JudgementContext& context, const Judgement& judgement, bool late,
+void add_decision(const DecisionContext& context, const RetryDecision& decision, bool late,
                   std::vector<std::string>& sentences) {
-  const Event& failed = judgement.failed;
+  const Event& failed = decision.failed;
   const Policy& policy = context.step.policy;
-  const bool is_same_way_again = failed.lost && !judgement.way.empty() && judgement.next_way == judgement.way;
+  const bool is_same_way_again = failed.lost && !decision.way.empty() && decision.next_way == decision.way;
   if (is_same_way_again) {
     sentences.push_back("Tried again, as attempt " + std::to_string(failed.attempt + 1) + ": " +
-                        way_words(judgement.way) + " was not to blame.");
+                        way_words(decision.way) + " was not to blame.");
   } else if (failed.reason != StopReason::none) {
-    sentences.push_back(stop_sentence(context, judgement, late));
-  } else if (judgement.retrying) {
+    sentences.push_back(stop_sentence(context, decision, late));
+  } else if (decision.retrying) {
     sentences.push_back(retry_sentence(context.step, failed));
-    sentences.push_back(wait_words(policy, *judgement.retrying, judgement.is_wait_over));
+    sentences.push_back(wait_words(policy, *decision.retrying, decision.is_wait_over));
   }
-  if (!judgement.next_way.empty() && !is_same_way_again) {
-    sentences.push_back("Next is " + way_words(judgement.next_way) + ", as attempt " +
+  if (!decision.next_way.empty() && !is_same_way_again) {
+    sentences.push_back("Next is " + way_words(decision.next_way) + ", as attempt " +
                         std::to_string(failed.attempt + 1) + ".");
   }
-  if (!judgement.went_back.empty())
-    sentences.push_back("The run went back to " + text::safe_to_show(judgement.went_back) + ", to come here again.");
-  if (judgement.asked_again)
-    sentences.push_back("Somebody asked at " + moment(*judgement.asked_again) +
+  if (!decision.went_back.empty())
+    sentences.push_back("The run went back to " + text::safe_to_show(decision.went_back) + ", to come here again.");
+  if (decision.asked_again)
+    sentences.push_back("Somebody asked at " + moment(*decision.asked_again) +
                         " to try it again, with all its attempts.");
 }
 
@@ -254,9 +254,9 @@ std::string classification_sentence(const Failure& failure) {
   return "It is " + judged + ", as the work itself or its flow says.";
 }
 
-std::string decision_sentence(const JudgementContext& context, const Judgement& judgement) {
-  return judgement.failed.reason == StopReason::none ? retry_sentence(context.step, judgement.failed)
-                                                     : stop_sentence(context, judgement, false);
+std::string decision_sentence(const DecisionContext& context, const RetryDecision& decision) {
+  return decision.failed.reason == StopReason::none ? retry_sentence(context.step, decision.failed)
+                                                    : stop_sentence(context, decision, false);
 }
 
 std::string wait_reason(const Policy& policy, const Event& retrying) {
@@ -271,7 +271,7 @@ std::string wait_reason(const Policy& policy, const Event& retrying) {
          jitter_words(policy) + ")";
 }
 
-Failure failure_of(const Judgement& judgement) { return judgement.failed.failure.value_or(Failure{}); }
+Failure failure_of(const RetryDecision& decision) { return decision.failed.failure.value_or(Failure{}); }
 
 std::string rule_text(const std::optional<FailureRules>& rules, std::int32_t index) {
   const bool is_there = rules && index >= 0 && static_cast<std::size_t>(index) < rules->size();
@@ -309,17 +309,17 @@ std::string way_words(std::string_view way) {
   return way == "on_failure" ? "its on_failure command" : "its " + text::safe_to_show(way);
 }
 
-std::vector<std::string> sentences_of(const JudgementContext& context, const Judgement& judgement,
-                                      const Judgement* before) {
+std::vector<std::string> sentences_of(const DecisionContext& context, const RetryDecision& decision,
+                                      const RetryDecision* before) {
   std::vector<std::string> sentences;
-  const bool late = is_late(judgement, before);
+  const bool late = is_late(decision, before);
   if (late) {
     sentences.push_back("Attempt " + std::to_string(before->retrying->next_attempt) + " was not begun at " +
-                        moment(judgement.failed.time) + ".");
+                        moment(decision.failed.time) + ".");
   } else {
-    add_what_failed(context, judgement, before, sentences);
+    add_what_failed(context, decision, before, sentences);
   }
-  add_decision(context, judgement, late, sentences);
+  add_decision(context, decision, late, sentences);
   return sentences;
 }
 

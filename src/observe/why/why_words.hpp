@@ -10,7 +10,7 @@
 
 namespace reprise::observe {
 
-struct JudgementContext {
+struct DecisionContext {
   const core::Plan& plan;
   const core::StepPlan& step;
   WorkSource source;
@@ -20,13 +20,13 @@ struct JudgementContext {
 
 // What failed, its class and by which rule, what was decided with its numbers, what came next. `before` is the attempt before it, if that
 // failed too: what has not changed is not said again.
-std::vector<std::string> sentences_of(const JudgementContext& context, const Judgement& judgement,
-                                      const Judgement* before);
+std::vector<std::string> sentences_of(const DecisionContext& context, const RetryDecision& decision,
+                                      const RetryDecision* before);
 
 // The same one by one, for those who tell it in another form: which class, by which rule; tried again or given up, and why; and
 // "drawn from 375ms to 625ms (…)" of a wait. Where the rule is not noted, the evidence is asked again.
 std::string classification_sentence(const Failure& failure);
-std::string decision_sentence(const JudgementContext& context, const Judgement& judgement);
+std::string decision_sentence(const DecisionContext& context, const RetryDecision& decision);
 std::string wait_reason(const Policy& policy, const Event& retrying);
 
 // 2026-11-15T10:00:03.123Z: nobody needs more digits in a sentence.
@@ -39,7 +39,7 @@ std::string way_words(std::string_view way);
 
 // ---- pieces of sentences ----
 
-Failure failure_of(const Judgement& judgement);
+Failure failure_of(const RetryDecision& decision);
 // An entry of only_on or never_on as it was written.
 std::string rule_text(const std::optional<FailureRules>& rules, std::int32_t index);
 // Which rule gave the failure its class, where the executor noted it; else empty.

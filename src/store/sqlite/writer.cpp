@@ -70,7 +70,7 @@ Result<Writer> Writer::open(const WriterSettings& settings, Access access) {
   // A log that has used up the disk makes room so, if the file has it; what hinders it is told by the write that follows.
   sqlite3_wal_checkpoint_v2(opened.get(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   if (auto written = try_to_write(opened); !written) return std::unexpected{written.error()};
-  writer.ground_ = std::make_unique<WalGround>(opened.get(), settings.checkpoint_pages);
+  writer.ground_ = std::make_unique<WalPreallocation>(opened.get(), settings.checkpoint_pages);
   if (auto loaded = writer.load(); !loaded) return std::unexpected{loaded.error()};
   writer.prepare();
   return writer;

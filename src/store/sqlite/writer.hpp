@@ -14,7 +14,7 @@
 #include "store/sqlite/due_window.hpp"
 #include "store/sqlite/run_list.hpp"
 #include "store/sqlite/schema.hpp"
-#include "store/sqlite/wal_ground.hpp"
+#include "store/sqlite/wal_preallocation.hpp"
 #include "store/store.hpp"
 
 namespace reprise::store::sqlite {
@@ -84,9 +84,9 @@ class Writer {
   bool clear_lists(Statement& first, Statement& erase, Front& front, std::size_t entries, const Holds& holds);
 
   Connection connection_;
-  std::unique_ptr<WalGround> ground_;  // after the connection: it is of no use without
-  Counters saved_;                     // what is committed
-  Counters current_;                   // what the transaction in progress will make of it
+  std::unique_ptr<WalPreallocation> ground_;  // after the connection: it is of no use without
+  Counters saved_;                            // what is committed
+  Counters current_;                          // what the transaction in progress will make of it
   std::uint64_t secret_ = 0;
   std::uint64_t slot_ = 0;
   std::uint64_t first_frame_ = 0;  // no frame is older

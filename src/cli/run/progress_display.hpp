@@ -14,9 +14,9 @@
 
 namespace reprise::cli {
 
-class Progress {
+class ProgressDisplay {
  public:
-  virtual ~Progress() = default;
+  virtual ~ProgressDisplay() = default;
   virtual void recall(const Event& event) = 0;  // it happened before: it counts, but nothing is said about it
   virtual void add(const Event& event) = 0;
   virtual void time_passes() = 0;         // to be called when patience() is over and nothing has happened
@@ -29,8 +29,8 @@ class Progress {
 };
 
 // `quiet` gives none.
-std::unique_ptr<Progress> make_progress(ProgressMode mode, bool only_trouble,
-                                        const std::shared_ptr<const core::Plan>& plan);
+std::unique_ptr<ProgressDisplay> make_progress_display(ProgressMode mode, bool only_trouble,
+                                                       const std::shared_ptr<const core::Plan>& plan);
 
 // What `auto` means here and now: a live view only where a person sits at a terminal that can show it.
 ProgressMode automatic_progress();

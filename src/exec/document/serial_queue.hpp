@@ -1,6 +1,6 @@
 // Everything about documents happens here, one thing after the other: so nothing there needs a lock.
 //
-// What was posted runs on the conductor's thread. Small things need not wait for it to wake up: run_or_post() does them on the thread of
+// What was posted runs on the serial queue's thread. Small things need not wait for it to wake up: run_or_post() does them on the thread of
 // the caller when nobody else is at work. Either way they happen in order, and never two at a time.
 // Actions throw nothing, because one thread serves all attempts: each does its work through guarded(), which fails its own attempt alone.
 // Thread safety: any thread.
@@ -28,18 +28,18 @@ void guarded(Owner& owner, const Work& work) noexcept {
   }
 }
 
-class Conductor {
+class SerialQueue {
  public:
   using Action = std::move_only_function<void() noexcept>;
 
-  Conductor();
-  Conductor(const Conductor&) = delete;
-  Conductor& operator=(const Conductor&) = delete;
-  ~Conductor();  // finish()
+  SerialQueue();
+  SerialQueue(const SerialQueue&) = delete;
+  SerialQueue& operator=(const SerialQueue&) = delete;
+  ~SerialQueue();  // finish()
 
   void post(Action action);
   void run_or_post(Action action) noexcept;         // for what is short and waits for nobody
-  void post_at(Env::TimePoint due, Action action);  // not before then; dropped when the conductor finishes earlier
+  void post_at(Env::TimePoint due, Action action);  // not before then; dropped when the queue finishes earlier
   void finish();                                    // does what is posted already, then ends the thread
 
  private:

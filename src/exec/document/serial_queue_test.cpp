@@ -1,5 +1,5 @@
-// The conductor: everything in order, never two at a time, on whatever thread.
-#include "exec/document/conductor.hpp"
+// The queue: everything in order, never two at a time, on whatever thread.
+#include "exec/document/serial_queue.hpp"
 
 #include <atomic>
 #include <future>
@@ -14,60 +14,60 @@ namespace {
 TEST(ExecConductor, WhatIsPostedRunsElsewhereAndInOrder) {
   std::vector<int> done;
   std::thread::id where;
-  Conductor conductor;
+  SerialQueue queue;
   for (int number = 0; number < 100; ++number) {
-    conductor.post([&, number]() noexcept {
+    queue.post([&, number]() noexcept {
       done.push_back(number);
       where = std::this_thread::get_id();
     });
   }
-  conductor.finish();
+  queue.finish();
   ASSERT_EQ(done.size(), 100U);
   for (int number = 0; number < 100; ++number) EXPECT_EQ(done[static_cast<std::size_t>(number)], number);
   EXPECT_NE(where, std::this_thread::get_id());
 }
 
 TEST(ExecConductor, SmallThingsRunHereWhenNobodyIsAtWork) {
-  Conductor conductor;
+  SerialQueue queue;
   std::thread::id where;
-  conductor.run_or_post([&]() noexcept { where = std::this_thread::get_id(); });
+  queue.run_or_post([&]() noexcept { where = std::this_thread::get_id(); });
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
 TEST(ExecConductor, SmallThingsWaitForTheirTurnWhenSomebodyIs) {
-  Conductor conductor;
+  SerialQueue queue;
   std::promise<void> began;
   std::promise<void> go_on;
   std::vector<int> done;
-  conductor.post([&]() noexcept {
+  queue.post([&]() noexcept {
     began.set_value();
     go_on.get_future().wait();
     done.push_back(1);
   });
   began.get_future().wait();
-  conductor.post([&]() noexcept { done.push_back(2); });
-  conductor.run_or_post([&]() noexcept { done.push_back(3); });
+  queue.post([&]() noexcept { done.push_back(2); });
+  queue.run_or_post([&]() noexcept { done.push_back(3); });
   go_on.set_value();
-  conductor.finish();
+  queue.finish();
   EXPECT_EQ(done, (std::vector{1, 2, 3}));
 }
 
 TEST(ExecConductor, WhatASmallThingPostsComesAfterIt) {
-  Conductor conductor;
+  SerialQueue queue;
   std::vector<int> done;
-  conductor.run_or_post([&]() noexcept {
-    conductor.run_or_post([&]() noexcept { done.push_back(2); });
-    conductor.post([&]() noexcept { done.push_back(3); });
+  queue.run_or_post([&]() noexcept {
+    queue.run_or_post([&]() noexcept { done.push_back(2); });
+    queue.post([&]() noexcept { done.push_back(3); });
     done.push_back(1);
   });
-  conductor.finish();
+  queue.finish();
   EXPECT_EQ(done, (std::vector{1, 2, 3}));
 }
 
 TEST(ExecConductor, NeverTwoAtATime) {
   constexpr int threads = 4;
   constexpr int each = 2'000;
-  Conductor conductor;
+  SerialQueue queue;
   int count = 0;  // not atomic: the thread sanitizer would see two at a time
   std::atomic<int> inside = 0;
   std::atomic<bool> overlapped = false;
@@ -80,30 +80,30 @@ TEST(ExecConductor, NeverTwoAtATime) {
   for (int caller = 0; caller < threads; ++caller) {
     callers.emplace_back([&, caller] {
       for (int round = 0; round < each; ++round) {
-        (round + caller) % 3 == 0 ? conductor.post(action) : conductor.run_or_post(action);
+        (round + caller) % 3 == 0 ? queue.post(action) : queue.run_or_post(action);
       }
     });
   }
   callers.clear();
-  conductor.finish();
+  queue.finish();
   EXPECT_FALSE(overlapped);
   EXPECT_EQ(count, threads * each);
 }
 
 TEST(ExecConductor, WhatIsDueLaterIsNotForgottenBySmallThings) {
-  Conductor conductor;
+  SerialQueue queue;
   std::promise<void> fired;
-  conductor.post_at(system_env().now() + std::chrono::milliseconds{20}, [&]() noexcept { fired.set_value(); });
-  for (int round = 0; round < 1'000; ++round) conductor.run_or_post([]() noexcept {});
+  queue.post_at(system_env().now() + std::chrono::milliseconds{20}, [&]() noexcept { fired.set_value(); });
+  for (int round = 0; round < 1'000; ++round) queue.run_or_post([]() noexcept {});
   EXPECT_EQ(fired.get_future().wait_for(std::chrono::minutes{1}), std::future_status::ready);
 }
 
 TEST(ExecConductor, AfterTheEndNothingIsDone) {
-  Conductor conductor;
-  conductor.finish();
+  SerialQueue queue;
+  queue.finish();
   bool was_done = false;
-  conductor.post([&]() noexcept { was_done = true; });
-  conductor.run_or_post([&]() noexcept { was_done = true; });
+  queue.post([&]() noexcept { was_done = true; });
+  queue.run_or_post([&]() noexcept { was_done = true; });
   EXPECT_FALSE(was_done);
 }
 

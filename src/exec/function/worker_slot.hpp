@@ -1,8 +1,8 @@
-// A batch of jobs, and the seat of a thread that works on it: which call runs there, what it was asked, who answers for it.
+// A batch of jobs, and the slot of a thread that works on it: which call runs there, what it was asked, who answers for it.
 //
-// A job belongs to whoever sets `taken` first: the seat that claims it, or somebody who takes it back. A call that runs is answered by
-// whoever ends it in its seat first: its own thread with leave(), or the watchdog that gives it up in look().
-// Thread safety: claim(), limit() and leave() from the seat's thread; everything else from any thread.
+// A job belongs to whoever sets `taken` first: the slot that claims it, or somebody who takes it back. A call that runs is answered by
+// whoever ends it in its slot first: its own thread with leave(), or the watchdog that gives it up in look().
+// Thread safety: claim(), limit() and leave() from the slot's thread; everything else from any thread.
 #pragma once
 
 #include <atomic>
@@ -32,14 +32,14 @@ struct NamedHandler {
 };
 using HandlerTable = std::vector<NamedHandler>;
 
-struct Batch {
+struct JobBatch {
   struct Place {
     std::atomic<bool> taken = false;
     std::uint32_t charge =
         0;  // what the job weighs in the pool's load: expected nanoseconds, or 0 = a thread of its own
   };
 
-  Batch(std::vector<Job> taken_jobs, std::shared_ptr<const HandlerTable> table)
+  JobBatch(std::vector<Job> taken_jobs, std::shared_ptr<const HandlerTable> table)
       : jobs{std::move(taken_jobs)}, places{std::make_unique<Place[]>(jobs.size())}, handlers{std::move(table)} {}
 
   std::size_t left() const noexcept {
@@ -64,13 +64,13 @@ struct GivenUp {
   std::uint32_t charge = 0;
 };
 
-class Seat {
+class WorkerSlot {
  public:
   using TimePoint = Env::TimePoint;
   static constexpr TimePoint never = TimePoint::max();
 
   // The next job that nobody has taken; nullptr = there is none left.
-  Job* claim(Batch& batch, TimePoint now);
+  Job* claim(JobBatch& batch, TimePoint now);
   void limit(TimePoint began, TimePoint due, Asked when_due);
 
   struct Left {

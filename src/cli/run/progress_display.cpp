@@ -1,4 +1,4 @@
-#include "cli/run/progress.hpp"
+#include "cli/run/progress_display.hpp"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ std::string_view environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-class JsonLines final : public Progress {
+class JsonLines final : public ProgressDisplay {
  public:
   void recall(const Event& /*event*/) override {}
   void add(const Event& event) override { print_error(to_json(event) + "\n"); }
@@ -36,7 +36,7 @@ class JsonLines final : public Progress {
   void say(std::string_view /*line*/) override {}  // every line is an event
 };
 
-class PlainLines final : public Progress {
+class PlainLines final : public ProgressDisplay {
  public:
   PlainLines(const std::shared_ptr<const core::Plan>& plan, bool only_trouble) : progress_{plan, only_trouble} {}
 
@@ -58,7 +58,7 @@ observe::TerminalSize terminal_size() {
   return {size.ws_col, size.ws_row};
 }
 
-class LiveTerminal final : public Progress {
+class LiveTerminal final : public ProgressDisplay {
  public:
   explicit LiveTerminal(const std::shared_ptr<const core::Plan>& plan)
       : view_{plan, symbols_of_terminal()}, painter_{has_colours()} {}
@@ -133,10 +133,10 @@ class LiveTerminal final : public Progress {
 
 }  // namespace
 
-void Progress::say(std::string_view line) { print_error(std::string{line} + "\n"); }
+void ProgressDisplay::say(std::string_view line) { print_error(std::string{line} + "\n"); }
 
-std::unique_ptr<Progress> make_progress(ProgressMode mode, bool only_trouble,
-                                        const std::shared_ptr<const core::Plan>& plan) {
+std::unique_ptr<ProgressDisplay> make_progress_display(ProgressMode mode, bool only_trouble,
+                                                       const std::shared_ptr<const core::Plan>& plan) {
   switch (mode) {
     case ProgressMode::quiet:
       return nullptr;

@@ -1,21 +1,21 @@
-#include "exec/document/conductor.hpp"
+#include "exec/document/serial_queue.hpp"
 
 #include <utility>
 
 namespace reprise::exec {
 
-Conductor::Conductor() : thread_{[this] { run(); }} {}
+SerialQueue::SerialQueue() : thread_{[this] { run(); }} {}
 
-Conductor::~Conductor() { finish(); }
+SerialQueue::~SerialQueue() { finish(); }
 
-void Conductor::post(Action action) {
+void SerialQueue::post(Action action) {
   const std::lock_guard lock{mutex_};
   if (finishing_) return;
   actions_.push_back(std::move(action));
   if (actions_.size() == 1) wake_.notify_one();
 }
 
-void Conductor::run_or_post(Action action) noexcept {
+void SerialQueue::run_or_post(Action action) noexcept {
   {
     const std::lock_guard lock{mutex_};
     if (finishing_) return;
@@ -33,14 +33,14 @@ void Conductor::run_or_post(Action action) noexcept {
   if (!actions_.empty() || !later_.empty() || finishing_) wake_.notify_one();
 }
 
-void Conductor::post_at(Env::TimePoint due, Action action) {
+void SerialQueue::post_at(Env::TimePoint due, Action action) {
   const std::lock_guard lock{mutex_};
   if (finishing_) return;
   later_.emplace(due, std::move(action));
   wake_.notify_one();
 }
 
-void Conductor::finish() {
+void SerialQueue::finish() {
   {
     const std::lock_guard lock{mutex_};
     finishing_ = true;
@@ -50,7 +50,7 @@ void Conductor::finish() {
 }
 
 // False: there is none, and there will be none.
-bool Conductor::wait_for_work(std::unique_lock<std::mutex>& lock) {
+bool SerialQueue::wait_for_work(std::unique_lock<std::mutex>& lock) {
   while (true) {
     if (is_busy_) {
       wake_.wait(lock);
@@ -68,7 +68,7 @@ bool Conductor::wait_for_work(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-void Conductor::run() {
+void SerialQueue::run() {
   std::deque<Action> todo;
   while (true) {
     {

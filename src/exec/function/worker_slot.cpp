@@ -1,4 +1,4 @@
-#include "exec/function/seat.hpp"
+#include "exec/function/worker_slot.hpp"
 
 #include <algorithm>
 #include <new>
@@ -7,8 +7,8 @@
 
 namespace reprise::exec {
 
-// Claiming happens under the mutex as a whole: who looks for a job and finds it taken will find it in a seat.
-Job* Seat::claim(Batch& batch, TimePoint now) {
+// Claiming happens under the mutex as a whole: who looks for a job and finds it taken will find it in a slot.
+Job* WorkerSlot::claim(JobBatch& batch, TimePoint now) {
   const std::lock_guard lock{mutex_};
   while (true) {
     const std::uint32_t index = batch.next.fetch_add(1, std::memory_order_relaxed);
@@ -29,7 +29,7 @@ Job* Seat::claim(Batch& batch, TimePoint now) {
   }
 }
 
-void Seat::limit(TimePoint began, TimePoint due, Asked when_due) {
+void WorkerSlot::limit(TimePoint began, TimePoint due, Asked when_due) {
   const std::lock_guard lock{mutex_};
   began_ = began;
   allowed_ = due - began;
@@ -37,26 +37,26 @@ void Seat::limit(TimePoint began, TimePoint due, Asked when_due) {
   if (!told_) due_ = due;
 }
 
-std::optional<Seat::Left> Seat::leave() {
+std::optional<WorkerSlot::Left> WorkerSlot::leave() {
   const std::lock_guard lock{mutex_};
   if (given_up_) return std::nullopt;
   job_ = nullptr;
   return Left{asked_, allowed_, charge_};
 }
 
-bool Seat::ask(const AttemptId& id, Asked why) {
+bool WorkerSlot::ask(const AttemptId& id, Asked why) {
   const std::lock_guard lock{mutex_};
   if (job_ == nullptr || job_->id != id) return false;
   if (asked_ == Asked::nothing) asked_ = why;
   return true;
 }
 
-void Seat::ask_any(Asked why) {
+void WorkerSlot::ask_any(Asked why) {
   const std::lock_guard lock{mutex_};
   if (job_ != nullptr && asked_ == Asked::nothing) asked_ = why;
 }
 
-Seat::Look Seat::look(TimePoint now, Duration grace) {
+WorkerSlot::Look WorkerSlot::look(TimePoint now, Duration grace) {
   const std::lock_guard lock{mutex_};
   Look look;
   if (job_ == nullptr) return look;
@@ -77,7 +77,7 @@ Seat::Look Seat::look(TimePoint now, Duration grace) {
   return look;
 }
 
-const std::stop_token& Seat::token() noexcept {
+const std::stop_token& WorkerSlot::token() noexcept {
   const std::lock_guard lock{mutex_};
   if (!source_.stop_possible()) {
     try {
@@ -91,7 +91,7 @@ const std::stop_token& Seat::token() noexcept {
   return token_;
 }
 
-std::optional<Duration> Seat::remaining(Env& env) {
+std::optional<Duration> WorkerSlot::remaining(Env& env) {
   const std::lock_guard lock{mutex_};
   if (given_up_ || asked_ != Asked::nothing) return Duration{0};
   if (due_ == never) return std::nullopt;

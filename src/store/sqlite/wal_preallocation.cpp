@@ -1,4 +1,4 @@
-#include "store/sqlite/wal_ground.hpp"
+#include "store/sqlite/wal_preallocation.hpp"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -21,32 +21,33 @@ constexpr std::uint64_t free_min = 64U << 20U;     // on a disk that is nearly f
 
 }  // namespace
 
-WalGround::WalGround(sqlite3* database, std::uint32_t checkpoint_pages) : checkpoint_pages_{checkpoint_pages} {
+WalPreallocation::WalPreallocation(sqlite3* database, std::uint32_t checkpoint_pages)
+    : checkpoint_pages_{checkpoint_pages} {
   const char* const name = sqlite3_db_filename(database, "main");
   if (name != nullptr && *name != '\0') path_ = sqlite3_filename_wal(name);
   is_off_ = path_.empty();
   sqlite3_wal_hook(database, committed, this);
 }
 
-WalGround::~WalGround() {
+WalPreallocation::~WalPreallocation() {
   if (file_ >= 0) ::close(file_);
 }
 
-int WalGround::committed(void* self, sqlite3* database, const char* name, int pages) {
-  auto& ground = *static_cast<WalGround*>(self);
+int WalPreallocation::committed(void* self, sqlite3* database, const char* name, int pages) {
+  auto& wal = *static_cast<WalPreallocation*>(self);
   const auto now = static_cast<std::uint64_t>(pages);
-  if (now < ground.pages_) {  // written from its beginning again; it may have been cut back
-    ground.ground_ = 0;
-    ground.space_checked_at_ = 0;
+  if (now < wal.pages_) {  // written from its beginning again; it may have been cut back
+    wal.preallocated_ = 0;
+    wal.space_checked_at_ = 0;
   }
-  ground.pages_ = now;
+  wal.pages_ = now;
   // As SQLite's own hook does: whatever hinders a checkpoint, the commit has happened.
-  if (ground.is_time_for_checkpoint())
+  if (wal.is_time_for_checkpoint())
     sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   return SQLITE_OK;
 }
 
-bool WalGround::is_time_for_checkpoint() {
+bool WalPreallocation::is_time_for_checkpoint() {
   if (pages_ >= checkpoint_pages_) return true;
   if (pages_ < space_checked_at_ + pages_between_looks) return false;
   space_checked_at_ = pages_;
@@ -54,29 +55,29 @@ bool WalGround::is_time_for_checkpoint() {
   return ::statvfs(path_.c_str(), &disk) == 0 && std::uint64_t{disk.f_bavail} * disk.f_frsize < pages_ * frame_bytes;
 }
 
-void WalGround::prepare() {
+void WalPreallocation::prepare() {
   const std::uint64_t needed = header_bytes + (pages_ + pages_ahead) * frame_bytes;
-  if (is_off_ || needed <= ground_) return;
+  if (is_off_ || needed <= preallocated_) return;
   grow(needed);
 }
 
-void WalGround::grow(std::uint64_t needed) {
+void WalPreallocation::grow(std::uint64_t needed) {
   if (file_ < 0) file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
   struct stat info {};
   struct statvfs disk {};
   is_off_ = file_ < 0 || ::fstat(file_, &info) != 0 || ::fstatvfs(file_, &disk) != 0 ||
             std::uint64_t{disk.f_bavail} * disk.f_frsize < free_min;
   if (is_off_) return;
-  ground_ = static_cast<std::uint64_t>(info.st_size);
-  if (ground_ >= needed) return;
+  preallocated_ = static_cast<std::uint64_t>(info.st_size);
+  if (preallocated_ >= needed) return;
   static constexpr char zeros[step_min] = {};
-  const std::uint64_t target = std::max(needed, ground_ + std::clamp(ground_, step_min, step_max));
-  while (ground_ < target) {
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(sizeof zeros, target - ground_));
-    const ssize_t written = ::pwrite(file_, zeros, size, static_cast<off_t>(ground_));
+  const std::uint64_t target = std::max(needed, preallocated_ + std::clamp(preallocated_, step_min, step_max));
+  while (preallocated_ < target) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(sizeof zeros, target - preallocated_));
+    const ssize_t written = ::pwrite(file_, zeros, size, static_cast<off_t>(preallocated_));
     is_off_ = written <= 0;
     if (is_off_) return;
-    ground_ += static_cast<std::uint64_t>(written);
+    preallocated_ += static_cast<std::uint64_t>(written);
   }
 }
 
