@@ -26,7 +26,7 @@ TEST_F(InitProcess, waits_for_the_orphans_of_its_container) {
   // The orphan's parent ends at once. As long as nobody waits for the orphan it stays in /proc as a zombie.
   folder_.program("work.sh",
                   "echo $PPID > worker\n"
-                  "(true & echo $! > orphan)\n"
+                  "(sleep 0.3 & echo $! > orphan)\n"
                   "for look in $(seq 100); do [ -e /proc/$(cat orphan) ] || exit 0; sleep 0.1; done\n"
                   "exit 3");
   const Outcome outcome = as_first_process("exec --retry none -- ./work.sh");
