@@ -15,7 +15,7 @@
 namespace reprise::event {
 namespace {
 
-constexpr unsigned last_type = static_cast<unsigned>(EventType::reserved);
+constexpr unsigned last_type = static_cast<unsigned>(EventType::dismissed);
 constexpr Time noon = 1'790'000'000'000'000'000;
 
 // A record with the memory its views look at.
@@ -23,6 +23,8 @@ struct Sample {
   Record fields;
   std::string text;
   std::string facts;
+  std::string path;
+  std::string place;
   std::string payload;
   std::uint64_t payload_size = 0;
   bool hashed = false;
@@ -33,6 +35,8 @@ struct Sample {
     Record record = fields;
     record.text = text;
     record.facts = facts;
+    record.path = path;
+    record.place = place;
     record.payload = {payload, payload_size, hashed};
     record.failure = has_failure ? &failure : nullptr;
     return record;
@@ -136,6 +140,28 @@ Record kept(const Record& all) {
     case EventType::reserved:
       record.withdrawn = all.withdrawn;
       break;
+    case EventType::called:
+      if (all.path.empty()) break;  // an undo of before: its step says it all
+      record.operation = all.operation;
+      record.plan = all.plan;
+      record.shielded = all.shielded;
+      record.due = all.due;
+      record.path = all.path;
+      record.text = all.text;
+      record.place = all.place;
+      record.payload = all.payload;
+      break;
+    case EventType::continued:
+      record.items = all.items;
+      record.path = all.path;
+      record.payload = all.payload;
+      break;
+    case EventType::published:
+      record.payload = all.payload;
+      break;
+    case EventType::diverged:
+      record.text = all.text;
+      break;
     default:
       break;
   }
@@ -150,12 +176,12 @@ bool same(const Record& left, const Record& right) {
                       record.delay,   record.nominal,    record.delay_min, record.delay_max,    record.due,
                       record.plan,    record.priority,   record.items,     record.from_step,    record.fingerprint,
                       record.returns, record.reopens,    record.other,     record.cut,          record.resumes,
-                      record.withdrawn};
+                      record.withdrawn, record.operation,  record.shielded};
   };
   const bool failures = left.failure == nullptr || right.failure == nullptr ? left.failure == right.failure
                                                                             : *left.failure == *right.failure;
   return numbers(left) == numbers(right) && left.text == right.text && left.payload == right.payload &&
-         left.facts == right.facts && failures;
+         left.facts == right.facts && left.path == right.path && left.place == right.place && failures;
 }
 
 // ---- any record ----------------------------------------
@@ -242,6 +268,10 @@ Sample any_sample() {
   for (std::uint8_t& byte : sample.fields.other.bytes) byte = any_number<std::uint8_t>();
   sample.text = any_bytes();
   sample.facts = any_bytes();
+  sample.path = any_bytes();
+  sample.place = any_bytes();
+  sample.fields.operation = any_word(OperationKind::mark);
+  sample.fields.shielded = any_flag();
   sample.hashed = any_flag();
   sample.payload = sample.hashed ? std::string(32, *rc::gen::arbitrary<char>()) : any_bytes();
   sample.payload_size = sample.hashed ? any_number<std::uint64_t>() >> 1U : sample.payload.size();
@@ -803,6 +833,11 @@ TEST(EventNames, every_type_has_its_own) {
                                                               {handed_over, "handed_over"},
                                                               {handed_back, "handed_back"},
                                                               {reserved, "reserved"},
+                                                              {called, "called"},
+                                                              {continued, "continued"},
+                                                              {diverged, "diverged"},
+                                                              {published, "published"},
+                                                              {dismissed, "dismissed"},
                                                               {extended, "extended"}};
   static_assert(std::size(names) == last_type);
   for (const auto& [type, name] : names) {

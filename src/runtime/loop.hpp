@@ -48,6 +48,8 @@ struct LoopSettings {
   std::size_t removals_a_turn = 256;    // by retention
   std::size_t images_to_shorten = 512;  // for each commit, when the journal is too long
   const TypeTree* types = nullptr;
+  // The plan of a task that does what a function wants.
+  std::function<std::expected<const BookedPlan*, Error>(const exec::Command&)> plan_of_command = {};
 };
 
 // Watches events as they become durable. It must return quickly and may not call back.
@@ -168,6 +170,16 @@ class Loop {
   RunInfo info_of(const core::Run& run) const;
   RunId id(std::uint64_t number, Time created) const noexcept;
 
+  // functions.cpp: durable functions, which are told what has ended and say what follows
+  void take(AddExecutor&& added, Time) { executors_.push_back(added.executor); }
+  void take(exec::Decided&& decided, Time now);
+  void take_function_starts();
+  bool advance_functions(Time now);
+  void announce_functions();
+  exec::News news_of(core::Run& run, const core::Item& own);
+  Payload readable(const Payload& payload) const;
+  bool perform(core::Run& run, exec::Command& command, Time now);
+
   // children.cpp: attempts that go on as runs of their own
   void take(HandOver&& over, Time now);
   void take(Allow&& allow, Time now);
@@ -277,6 +289,11 @@ class Loop {
   std::optional<Time> next_due_;          // of the parked runs; not exact: may be too early
   Time read_again_ = 0;                   // the store could not be read: not before this
   std::vector<core::Prepare> uncounted_;  // lists that could not be read
+  struct Unwritten {
+    std::uint64_t commit;
+    std::string body;
+  };
+  std::map<std::string, Unwritten, std::less<>> unwritten_;  // what functions are told before the store has it, by hash
   std::deque<HandOver> hand_overs_;       // that wait for the store
   using AttemptKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
   static AttemptKey key_of(const event::AttemptId& id) { return {id.run, id.step, id.item, id.token}; }
