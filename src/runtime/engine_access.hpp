@@ -45,6 +45,12 @@ struct EngineAccess {
   // What another process asks; waits until it is recorded.
   static std::expected<void, Error> perform(Engine& engine, const RunRequest& request);
   static std::expected<void, Error> drop(Engine& engine, const RunId& run, const WorkChoice& choice);
+  // What runs durable functions: made by the first who asks.
+  static exec::Executor& functions(Engine& engine, const ExecutorFactory& make);
+  static std::expected<void, Error> add_function(Engine& engine, const std::string& name, std::uint32_t version,
+                                                 std::uint32_t number);
+  static void add_closures(Engine& engine, Handler handler);  // what runs the closures of functions
+  static std::uint64_t number_of(const RunId& run);           // in its store
 };
 
 }  // namespace reprise::runtime
