@@ -244,9 +244,9 @@ class Engine {
   }
   // A durable function: <reprise/function.hpp> defines these and Reprise::functions runs it. It takes Context& and the Call's input.
   template <class R, class... A, class F>
-  std::expected<void, Error> function(Call<R(A...)> call, F function, const FunctionOptions& options);
+  std::expected<void, Error> function(Call<R(A...)> call, F code, const FunctionOptions& options);
   template <class R, class... A, class F>
-  std::expected<void, Error> function(Call<R(A...)> call, F function);
+  std::expected<void, Error> function(Call<R(A...)> call, F code);
   // What the function of this run has published last, as its Codec wrote it; std::nullopt: nothing.
   std::expected<std::optional<std::string>, Error> state(const RunId& run);
 

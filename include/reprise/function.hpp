@@ -472,12 +472,12 @@ FunctionBody function_body(F function) {
 }  // namespace detail
 
 template <class R, class... A, class F>
-std::expected<void, Error> Engine::function(Call<R(A...)> call, F function, const FunctionOptions& options) {
-  return detail::add_function(*this, std::string{call.name}, detail::function_body<R, A...>(std::move(function)), options);
+std::expected<void, Error> Engine::function(Call<R(A...)> call, F code, const FunctionOptions& options) {
+  return detail::add_function(*this, std::string{call.name}, detail::function_body<R, A...>(std::move(code)), options);
 }
 template <class R, class... A, class F>
-std::expected<void, Error> Engine::function(Call<R(A...)> call, F function) {
-  return this->function(call, std::move(function), FunctionOptions{});
+std::expected<void, Error> Engine::function(Call<R(A...)> call, F code) {
+  return function(call, std::move(code), FunctionOptions{});
 }
 
 }  // namespace reprise
