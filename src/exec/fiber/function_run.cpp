@@ -502,10 +502,18 @@ void FunctionRun::forget(const std::string& prefix) {
   std::erase_if(turns_, [&](const auto& turn) { return turn.first.starts_with(prefix); });
 }
 
+// Undos stay when their turn of a loop is forgotten.
+bool FunctionRun::is_of_earlier_turn(std::string_view path) const {
+  return std::ranges::any_of(turns_, [&](const auto& turn) {
+    const std::string loop = turn.first + '.';
+    return path.starts_with(loop) && !path.starts_with(loop + std::to_string(turn.second.turn) + '.');
+  });
+}
+
 // Everything that was recorded followed from what the function has been told now: it must have done all of it.
 void FunctionRun::check_for_what_is_missing() {
   for (const auto& [path, known] : known_) {
-    if (!known->is_recorded || known->is_matched || known->kind == OperationKind::mark) continue;
+    if (!known->is_recorded || known->is_matched || known->kind == OperationKind::mark || is_of_earlier_turn(path)) continue;
     return diverge("operation " + path + ": the log has " + described(known->kind, known->name) + " (" +
                    text_of(known->called) + ", " + known->place + "), and the function now " +
                    (is_over_ ? "ends" : "waits") +

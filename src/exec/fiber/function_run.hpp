@@ -63,6 +63,7 @@ class FunctionRun {
   void end(Known& known, RecordedOperation&& told);
   void run_branches();
   Decided answer();
+  bool is_of_earlier_turn(std::string_view path) const;
   void check_for_what_is_missing();
   void drop_branches(const std::string& prefix);
   void unwind();
