@@ -9,6 +9,7 @@
 #include "base/overloaded.hpp"
 #include "event/evidence.hpp"
 #include "runtime/ids.hpp"
+#include "runtime/stored_runs.hpp"
 
 namespace reprise::runtime {
 namespace {
@@ -329,22 +330,23 @@ void Loop::count_if_open(core::Run& run) {
 }
 
 std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Time now) {
+  const event::RequestView asked = operate.asked.view();
   switch (operate.operation) {
     case Operation::cancel:
-      return core_.cancel(run, operate.text, now);
+      return core_.cancel(run, operate.text, now, asked);
     case Operation::pause:
-      return core_.pause(run, now);
+      return core_.pause(run, now, asked);
     case Operation::resume:
-      return core_.resume(run, now);
+      return core_.resume(run, now, asked);
     case Operation::retry_failed:
     case Operation::drop: {
       const auto choice = choice_of(run, operate);
       if (!choice) return std::unexpected{choice.error()};
-      return operate.operation == Operation::drop ? core_.drop(run, *choice, now)
-                                                  : core_.retry_failed(run, *choice, now);
+      return operate.operation == Operation::drop ? core_.drop(run, *choice, now, asked)
+                                                  : core_.retry_failed(run, *choice, now, asked);
     }
     case Operation::signal: {
-      auto answer = core_.signal(run, operate.text, operate.payload.view(), now);
+      auto answer = core_.signal(run, operate.text, operate.payload.view(), now, asked);
       if (answer && operate.payload.hashed) put_payload(run.number, operate.payload, std::move(operate.body));
       return answer;
     }
@@ -374,22 +376,11 @@ std::expected<void, Error> Loop::remove(const Operate& operate) {
 
 // ---- asking ----------------------------------------
 
-RunInfo Loop::info_of(const core::Run& run) const {
-  RunInfo info{.id = id(run.number, run.created),
-               .name = run.plan->plan->name,
-               .status = run.status,
-               .created = WallTime{Duration{run.created}},
-               .key = run.key};
-  if (run.ended != 0) info.ended = WallTime{Duration{run.ended}};
-  if (const auto place = parent_of(run)) info.parent = place->run;
-  return info;
-}
-
 void Loop::describe(const core::Run& run, AskReply& reply) const {
   reply.number = run.number;
   reply.plan = run.plan->number;
   reply.sequence = run.sequence;
-  reply.info = info_of(run);
+  reply.info = info_of(run, {secret_, slot_});
   reply.outcome = core::outcome_of(run);
   const Payload* const output = core::output_of(run);
   if (output != nullptr && output->hashed) reply.large_output = *output;
@@ -410,7 +401,8 @@ void Loop::take(Ask&& ask, Time) {
   }
   describe(run, *ask.reply);
   ask.reply->may_go_on = core_.is_allowed(run);
-  if (ask.question == Question::past) {
+  if (ask.question == Question::state) core::encode_state(run, ask.reply->state);
+  if (ask.question == Question::past || ask.question == Question::state) {
     ask.reply->events = run.events;
     ask.reply->events_first = run.events.empty() ? run.sequence + 1 : run.events_first;
   }
@@ -421,43 +413,9 @@ void Loop::take(Ask&& ask, Time) {
 void Loop::take(Find&& find, Time) {
   FindReply& reply = *find.reply;
   if (trouble_) return reply.done(std::unexpected{*trouble_});
-  const RunQuery& query = reply.query;
-  const std::size_t limit = std::clamp<std::size_t>(query.limit, 1, 10'000);
-  const std::uint64_t below = reply.below == 0 ? UINT64_MAX : reply.below;
-  store::RunFilter filter{.status = query.status};
-  if (query.created_from) filter.created_from = query.created_from->time_since_epoch().count();
-  if (query.created_before) filter.created_before = query.created_before->time_since_epoch().count();
-  auto rows = store_.find(filter, reply.below, limit);
+  const auto rows = store_.find(filter_of(reply.query), reply.below, limit_of(reply.query));
   if (!rows) return reply.done(std::unexpected{rows.error()});
-
-  // What is in memory is newer than its row, and may have none.
-  const std::uint64_t lowest = rows->size() == limit ? rows->back().run : 0;
-  std::map<std::uint64_t, RunInfo, std::greater<>> found;
-  for (const store::StoredRun& row : *rows) {
-    if (core_.find(row.run) != nullptr) continue;
-    const core::NumberedPlan* const plan = core_.plan(row.plan);
-    RunInfo info{.id = id(row.run, row.created),
-                 .name = plan != nullptr ? plan->plan->name : "",
-                 .status = row.status,
-                 .created = WallTime{Duration{row.created}},
-                 .key = row.key};
-    if (row.ended != 0) info.ended = WallTime{Duration{row.ended}};
-    found.emplace(row.run, std::move(info));
-  }
-  core_.for_each_run([&](const core::Run& run) {
-    if (run.number >= below || run.number < lowest || run.plan == nullptr) return;
-    if (query.status && run.status != *query.status) return;
-    if (run.created < filter.created_from || run.created >= filter.created_before) return;
-    found.emplace(run.number, info_of(run));
-  });
-  reply.next_below = lowest;
-  for (auto& [number, info] : found) {
-    if (reply.runs.size() == limit) {
-      reply.next_below = number + 1;
-      break;
-    }
-    if (query.name.empty() || info.name == query.name) reply.runs.push_back(std::move(info));
-  }
+  reply.found = found_runs(reply.query, reply.below, *rows, core_, {secret_, slot_});
   answer_later(std::move(find.reply), {});
 }
 

@@ -165,7 +165,6 @@ class Loop {
   void put_payload(std::uint64_t run, const Payload& payload, std::string body);
   void put_evidence(std::uint64_t run, const Failure& failure, std::string body = {});
   void describe(const core::Run& run, AskReply& reply) const;
-  RunInfo info_of(const core::Run& run) const;
   RunId id(std::uint64_t number, Time created) const noexcept;
 
   // children.cpp: attempts that go on as runs of their own
