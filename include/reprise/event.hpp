@@ -13,6 +13,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <reprise/failure.hpp>
 #include <reprise/policy.hpp>
@@ -43,6 +45,38 @@ struct RunOutcome {
   std::uint64_t attempts = 0;            // of the work item that decided the outcome
 
   bool operator==(const RunOutcome&) const = default;
+};
+
+// What work costs: tokens of a model, and money in millionths of the currency that the program counts in.
+struct Cost {
+  std::uint64_t tokens = 0;
+  std::uint64_t micros = 0;
+
+  bool operator==(const Cost&) const = default;
+};
+
+// Words of your own to find runs by. Names are unique and in order.
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+// What a run was submitted with for itself, beside its work. Empty: nothing was said.
+struct RunAttributes {
+  std::string origin = {};  // how it came: cli from the command line
+  Labels labels = {};
+  std::string queue = {};
+  std::string tenant = {};
+  std::optional<Cost> max_cost = {};  // 0 in it: no limit of that kind
+  std::string traceparent = {};       // of the caller, as W3C Trace Context writes it
+
+  bool operator==(const RunAttributes&) const = default;
+};
+
+// Who asked for a change of a run, and why.
+struct ChangeRequest {
+  std::string id = {};   // a UUID; one that comes again changes nothing
+  std::string by = {};   // ada@host: reprise cancel; or the name of a program
+  std::string why = {};  // in their words
+
+  bool operator==(const ChangeRequest&) const = default;
 };
 
 // The numbers are stored: never change one, never use one again.
@@ -123,6 +157,9 @@ struct Event {
   std::string output = {};  // completed: the result; submitted, signaled: the input. Large ones: see `output_size`
   std::uint64_t output_size =
       0;  // in bytes; larger than output.size() when only its hash (hexadecimal) stands in `output`
+  std::optional<RunAttributes> attributes = {};  // submitted, if there are any
+  // cancel_requested, paused, resumed, reopened, signaled, dropped: absent when nobody asked, or an older version wrote it
+  std::optional<ChangeRequest> request = {};
 
   bool operator==(const Event&) const = default;
 };

@@ -185,16 +185,18 @@ class Core {
   bool due(Time now, std::size_t limit);
 
   using Answer = std::expected<void, Error>;
-  Answer cancel(Run& run, std::string_view why, Time now);
-  Answer pause(Run& run, Time now);
-  Answer resume(Run& run, Time now);
-  Answer signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now);
+  // `asked`: who asks, for the event.
+  Answer cancel(Run& run, std::string_view why, Time now, const event::RequestView& asked = {});
+  Answer pause(Run& run, Time now, const event::RequestView& asked = {});
+  Answer resume(Run& run, Time now, const event::RequestView& asked = {});
+  Answer signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now,
+                const event::RequestView& asked = {});
   struct Choice {                            // what an operator speaks of
     std::optional<std::uint32_t> step = {};  // none = every step
     std::optional<std::uint32_t> item = {};  // none = every item
   };
-  Answer retry_failed(Run& run, const Choice& choice, Time now);
-  Answer drop(Run& run, const Choice& choice, Time now);  // a dead letter
+  Answer retry_failed(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});
+  Answer drop(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});  // a dead letter
 
   // Starts ready work, first those of high priority: as much as the limits allow, and as `room` says for a handler. What is started for
   // one handler takes the room of all that have the same executor.
@@ -330,7 +332,8 @@ class Core {
   void fire_step(Run& run, std::uint32_t step, Time now);
   void fire_outside(Run& run, std::uint32_t step, std::uint32_t index, Time now);
   void call_off(Run& run, std::uint32_t step);
-  void request_cancel(Run& run, std::string_view why, StopReason reason, Time now);
+  void request_cancel(Run& run, std::string_view why, StopReason reason, Time now,
+                      const event::RequestView& asked = {});
   void cancel_by_step(Run& run, std::uint32_t step, Time now);
   void cancel_preparation(Run& run, std::uint32_t step);
   void deliver_signals(Run& run, Time now);

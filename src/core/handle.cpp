@@ -621,17 +621,18 @@ void Core::fire_step(Run& run, std::uint32_t step, Time now) {
 
 // ---- what operators ask for ----------------------------------------
 
-Core::Answer Core::cancel(Run& run, std::string_view why, Time now) {
+Core::Answer Core::cancel(Run& run, std::string_view why, Time now, const event::RequestView& asked) {
   if (run.has_ended())
     return refuse("the run has ended (" + std::string{name_of(run.status)} + "): there is nothing to cancel");
   if (run.cancel_requested) return {};
-  request_cancel(run, why, StopReason::canceled, now);
+  request_cancel(run, why, StopReason::canceled, now, asked);
   settle(run, now);
   return {};
 }
 
-void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Time now) {
-  Record record{.type = EventType::cancel_requested, .reason = reason, .text = why};
+void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Time now,
+                          const event::RequestView& asked) {
+  Record record{.type = EventType::cancel_requested, .reason = reason, .text = why, .request = asked};
   emit(run, record, now);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     call_off(run, step);
@@ -666,20 +667,20 @@ void Core::cancel_preparation(Run& run, std::uint32_t step) {
   --run.preparing;
 }
 
-Core::Answer Core::pause(Run& run, Time now) {
+Core::Answer Core::pause(Run& run, Time now, const event::RequestView& asked) {
   if (run.has_ended())
     return refuse("the run has ended (" + std::string{name_of(run.status)} + "): there is nothing to pause");
   if (run.cancel_requested) return refuse("the run is being cancelled");
   if (run.paused_at != 0) return {};
-  Record record{.type = EventType::paused};
+  Record record{.type = EventType::paused, .request = asked};
   emit(run, record, now);
   for (std::uint32_t step = 0; run.reserved > 0 && step < run.step_count(); ++step) take_back(run, step, now);
   return {};
 }
 
-Core::Answer Core::resume(Run& run, Time now) {
+Core::Answer Core::resume(Run& run, Time now, const event::RequestView& asked) {
   if (run.status == RunStatus::canceled) {
-    Record record{.type = EventType::reopened, .resumes = true};
+    Record record{.type = EventType::reopened, .resumes = true, .request = asked};
     emit(run, record, now);
     for (std::uint32_t step = 0; step < run.step_count(); ++step) {
       if (run.steps[step].circuit_open) skip_waiting_items(run, step, now);
@@ -690,25 +691,26 @@ Core::Answer Core::resume(Run& run, Time now) {
   if (run.has_ended())
     return refuse("the run has ended (" + std::string{name_of(run.status)} + "); retry_failed tries again what failed");
   if (run.paused_at == 0) return {};
-  Record record{.type = EventType::resumed};
+  Record record{.type = EventType::resumed, .request = asked};
   emit(run, record, now);
   settle(run, now);
   return {};
 }
 
-Core::Answer Core::signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now) {
+Core::Answer Core::signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now,
+                          const event::RequestView& asked) {
   constexpr std::size_t signals_max = 1024;
   if (run.has_ended()) return refuse("the run has ended (" + std::string{name_of(run.status)} + ")");
   if (run.extra != nullptr && run.extra->signals.size() >= signals_max) {
     return std::unexpected{Error{ErrorCode::full, "1,024 signals wait in this run already"}};
   }
-  Record record{.type = EventType::signaled, .text = name, .payload = payload};
+  Record record{.type = EventType::signaled, .text = name, .payload = payload, .request = asked};
   emit(run, record, now);
   settle(run, now);
   return {};
 }
 
-Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now) {
+Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now, const event::RequestView& asked) {
   std::uint64_t failed = 0;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     if (choice.step && *choice.step != step) continue;
@@ -722,19 +724,20 @@ Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now) {
   if (failed == 0) return refuse(choice.step ? "nothing there has failed" : "nothing in this run has failed");
   Record record{.type = EventType::reopened,
                 .items = choice.item ? *choice.item + 1 : 0,
-                .from_step = choice.step ? *choice.step + 1 : 0};
+                .from_step = choice.step ? *choice.step + 1 : 0,
+                .request = asked};
   emit(run, record, now);
   mark_blocked(run, now);
   settle(run, now);
   return {};
 }
 
-Core::Answer Core::drop(Run& run, const Choice& choice, Time now) {
+Core::Answer Core::drop(Run& run, const Choice& choice, Time now, const event::RequestView& asked) {
   const std::uint32_t step = choice.step.value_or(0);
   const std::uint32_t index = choice.item.value_or(0);
   const Item* const item = step < run.step_count() ? run.steps[step].touched(index) : nullptr;
   if (item == nullptr || !item->dead_letter) return refuse("there is no dead letter");
-  Record record{.type = EventType::dropped, .step = step, .item = index};
+  Record record{.type = EventType::dropped, .step = step, .item = index, .request = asked};
   emit(run, record, now);
   return {};
 }

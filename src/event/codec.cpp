@@ -13,6 +13,7 @@ constexpr std::uint8_t frame_version = 1;
 constexpr std::uint8_t chunk_version = 2;  // 1: before the stop reasons `lost` and `unclear`
 constexpr std::size_t time_bytes = 8;
 constexpr std::size_t hash_bytes = 32;
+constexpr std::size_t request_id_bytes = 16;
 constexpr std::size_t varint_bytes_max = 10;
 
 // The second byte of an event. The lower half means the same for every type, also for types of the future.
@@ -33,6 +34,7 @@ constexpr unsigned resumes = 1U << 5U;
 constexpr unsigned how = 1U << 7U;     // interrupted
 constexpr unsigned reason = 1U << 4U;  // skipped
 constexpr unsigned withdrawn = 1U << 4U;  // reserved
+constexpr unsigned request = 1U << 6U;    // what people ask for: cancel_requested, paused, resumed, reopened, signaled, dropped
 
 constexpr unsigned returns = 1U << 4U;  // handed_over; `due` is as above
 constexpr unsigned reopens = 1U << 6U;
@@ -268,6 +270,22 @@ void read_failure_fields(ByteReader& in, Failure& failure) {
   if (in.ok()) read_later_fields(in, failure);
 }
 
+// Behind the rest, where readers of older versions do not look.
+unsigned put_request(EventBytes& draft, const RequestView& request) noexcept {
+  if (request.id.size() != request_id_bytes) return 0;
+  draft.bytes(request.id);
+  draft.text_at_the_end(request.by);
+  draft.text_at_the_end(request.why);
+  return bit::request;
+}
+
+void read_request(ByteReader& in, unsigned flags, RequestView& request) noexcept {
+  if ((flags & bit::request) == 0) return;
+  request.id = in.take(request_id_bytes);
+  request.by = in.bytes();
+  request.why = in.bytes();
+}
+
 // ---- fields of each type: a writer and its reader, side by side ----------------------------------------
 // A writer returns the upper half of the flags.
 
@@ -389,18 +407,22 @@ void read_interrupted(ByteReader& in, unsigned flags, Record& record, Failure& f
 }
 
 unsigned put_reopened(EventBytes& draft, const Record& record) noexcept {
-  const unsigned flags = record.resumes ? bit::resumes : 0U;
-  if (record.from_step == 0) return flags;
-  draft.varint(record.from_step);
-  draft.varint(record.items);
-  return flags | bit::part;
+  unsigned flags = record.resumes ? bit::resumes : 0U;
+  if (record.from_step != 0) {
+    flags |= bit::part;
+    draft.varint(record.from_step);
+    draft.varint(record.items);
+  }
+  return flags | put_request(draft, record.request);
 }
 
 void read_reopened(ByteReader& in, unsigned flags, Record& record) noexcept {
   record.resumes = (flags & bit::resumes) != 0;
-  if ((flags & bit::part) == 0) return;
-  record.from_step = in.varint32();
-  record.items = in.varint32();
+  if ((flags & bit::part) != 0) {
+    record.from_step = in.varint32();
+    record.items = in.varint32();
+  }
+  read_request(in, flags, record.request);
 }
 
 // The time due is the event's time plus the delay unless something moved it; the upper end of the range is mostly the nominal delay.
@@ -484,16 +506,22 @@ unsigned put_fields(EventBytes& draft, const Record& record) noexcept {
       return put_failed(draft, record);
     case EventType::retrying:
       return put_retrying(draft, record);
-    case EventType::signaled:
+    case EventType::signaled: {
       draft.text(record.text);
-      return put_optional_payload(draft, record.payload);
+      const unsigned flags = put_optional_payload(draft, record.payload);
+      return flags | put_request(draft, record.request);
+    }
+    case EventType::paused:
+    case EventType::resumed:
+    case EventType::dropped:
+      return put_request(draft, record.request);
     case EventType::progress:
       draft.text(record.text);
       return 0;
     case EventType::cancel_requested:
       draft.byte(static_cast<unsigned>(record.reason));
       draft.text(record.text);
-      return 0;
+      return put_request(draft, record.request);
     case EventType::circuit_opened:
       draft.varint(record.fingerprint);
       return 0;
@@ -543,14 +571,19 @@ void read_fields(ByteReader& in, unsigned flags, Record& record, Failure& failur
     case EventType::retrying:
       return read_retrying(in, flags, record);
     case EventType::signaled:
-      return read_text_and_payload(in, true, (flags & bit::payload) != 0, record);
+      read_text_and_payload(in, true, (flags & bit::payload) != 0, record);
+      return read_request(in, flags, record.request);
+    case EventType::paused:
+    case EventType::resumed:
+    case EventType::dropped:
+      return read_request(in, flags, record.request);
     case EventType::progress:
       record.text = in.bytes();
       return;
     case EventType::cancel_requested:
       record.reason = read_word<StopReason>(in, last_reason);
       record.text = in.bytes();
-      return;
+      return read_request(in, flags, record.request);
     case EventType::circuit_opened:
       record.fingerprint = in.varint();
       return;

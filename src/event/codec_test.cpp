@@ -23,6 +23,9 @@ struct Sample {
   Record fields;
   std::string text;
   std::string facts;
+  std::string request_id;  // 16 bytes or none
+  std::string by;
+  std::string why;
   std::string payload;
   std::uint64_t payload_size = 0;
   bool hashed = false;
@@ -33,6 +36,7 @@ struct Sample {
     Record record = fields;
     record.text = text;
     record.facts = facts;
+    if (!request_id.empty()) record.request = {request_id, by, why};
     record.payload = {payload, payload_size, hashed};
     record.failure = has_failure ? &failure : nullptr;
     return record;
@@ -93,10 +97,17 @@ Record kept(const Record& all) {
     case EventType::cancel_requested:
       record.reason = all.reason;
       record.text = all.text;
+      record.request = all.request;
+      break;
+    case EventType::paused:
+    case EventType::resumed:
+    case EventType::dropped:
+      record.request = all.request;
       break;
     case EventType::signaled:
       record.text = all.text;
       record.payload = all.payload;
+      record.request = all.request;
       break;
     case EventType::revisited:
       record.from_step = all.from_step;
@@ -111,6 +122,7 @@ Record kept(const Record& all) {
       record.resumes = all.resumes;
       record.from_step = all.from_step;
       if (all.from_step != 0) record.items = all.items;
+      record.request = all.request;
       break;
     case EventType::fallback:
       record.stage = all.stage;
@@ -155,7 +167,7 @@ bool same(const Record& left, const Record& right) {
   const bool failures = left.failure == nullptr || right.failure == nullptr ? left.failure == right.failure
                                                                             : *left.failure == *right.failure;
   return numbers(left) == numbers(right) && left.text == right.text && left.payload == right.payload &&
-         left.facts == right.facts && failures;
+         left.facts == right.facts && left.request == right.request && failures;
 }
 
 // ---- any record ----------------------------------------
@@ -242,6 +254,9 @@ Sample any_sample() {
   for (std::uint8_t& byte : sample.fields.other.bytes) byte = any_number<std::uint8_t>();
   sample.text = any_bytes();
   sample.facts = any_bytes();
+  if (any_flag()) sample.request_id = std::string(16, *rc::gen::arbitrary<char>());
+  sample.by = any_bytes();
+  sample.why = any_bytes();
   sample.hashed = any_flag();
   sample.payload = sample.hashed ? std::string(32, *rc::gen::arbitrary<char>()) : any_bytes();
   sample.payload_size = sample.hashed ? any_number<std::uint64_t>() >> 1U : sample.payload.size();
@@ -284,6 +299,9 @@ Sample largest(EventType type) {
                    .fingerprint = UINT64_MAX};
   sample.text = std::string(70'000, 't');
   sample.facts = std::string(70'000, 'f');
+  sample.request_id = std::string(16, 'i');
+  sample.by = std::string(70'000, 'b');
+  sample.why = std::string(70'000, 'y');
   sample.payload = std::string(32, '\xFF');
   sample.payload_size = UINT64_MAX >> 1U;
   sample.hashed = true;

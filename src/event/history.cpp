@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hex.hpp"
+#include "event/attributes.hpp"
 
 namespace reprise::event {
 namespace {
@@ -69,6 +70,13 @@ void set_waiting(Event& event, const Record& record) {
   event.due = wall_time(record.due);
 }
 
+void set_request(Event& event, const RequestView& request) {
+  RunId id;  // the same kind of number
+  if (request.id.size() != id.bytes.size()) return;
+  std::ranges::copy(request.id, id.bytes.begin());
+  event.request = ChangeRequest{to_string(id), std::string{request.by}, std::string{request.why}};
+}
+
 Time time_of(WallTime time) noexcept { return time.time_since_epoch().count(); }
 
 }  // namespace
@@ -122,6 +130,7 @@ Event EventHistory::add(const Record& record) {
   }
   if (record.type == EventType::retrying) set_waiting(event, record);
   event.is_retry = is_retry(record, event.attempt);
+  set_request(event, record.request);
   switch (record.type) {
     case EventType::submitted:
       created_ = record.time;
@@ -129,6 +138,7 @@ Event EventHistory::add(const Record& record) {
       event.text = record.text;
       event.items = record.items;
       set_output(event, record.payload);
+      if (auto said = read_attributes(record.facts); said != RunAttributes{}) event.attributes = std::move(said);
       break;
     case EventType::prepared:
       event.items = record.items;
@@ -163,6 +173,7 @@ Event EventHistory::add(const Record& record) {
     case EventType::cancel_requested:
       event.text = record.text;
       event.reason = record.reason;
+      if (event.request) event.request->why = event.text;
       break;
     case EventType::skipped:
       event.reason = record.reason;

@@ -53,6 +53,15 @@ struct AttemptId {
   bool operator==(const AttemptId&) const = default;
 };
 
+// Who asked for what an event records: nothing when nobody did.
+struct RequestView {
+  std::string_view id = {};  // 16 bytes of a UUID
+  std::string_view by = {};
+  std::string_view why = {};  // cancel_requested has it as its text
+
+  bool operator==(const RequestView&) const = default;
+};
+
 struct Record {
   EventType type = EventType::submitted;
   std::uint64_t sequence = 0;
@@ -89,6 +98,7 @@ struct Record {
   PayloadView payload = {};  // submitted, prepared, completed, signaled
   std::string_view facts = {};     // submitted: what the run has for itself (facts.hpp)
   std::string_view policies = {};  // prepared: those that items bring along (core/item_policies.hpp)
+  RequestView request = {};        // cancel_requested, paused, resumed, reopened, signaled, dropped
 };
 
 }  // namespace reprise::event

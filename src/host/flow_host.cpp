@@ -47,11 +47,13 @@ std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const 
                                        {.input = exec::encode(exec::recorded_input(**program)), .key = key});
 }
 
-std::expected<RunId, Error> FlowHost::submit(std::shared_ptr<const exec::Program> program, const std::string& key) {
+std::expected<RunId, Error> FlowHost::submit(std::shared_ptr<const exec::Program> program, const std::string& key,
+                                             RunAttributes attributes) {
   std::string input = exec::encode(exec::recorded_input(*program));
   core::Plan plan = plan_of(program->flow);
   executor_->hand_on(input, std::move(program));
-  return runtime::EngineAccess::submit(*engine_, std::move(plan), {.input = std::move(input), .key = key});
+  return runtime::EngineAccess::submit(*engine_, std::move(plan), {.input = std::move(input), .key = key},
+                                       std::move(attributes));
 }
 
 void FlowHost::allow(const RunId& run) { runtime::EngineAccess::allow(*engine_, run, false); }

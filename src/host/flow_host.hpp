@@ -39,7 +39,8 @@ class FlowHost final : private exec::SubFlows {
   std::expected<RunId, Error> submit(const exec::RunInput& input, const std::string& key = {},
                                      const exec::ReadFile& read = exec::read_regular_file);
   // One that was loaded with its secrets; it is not read again to be run.
-  std::expected<RunId, Error> submit(std::shared_ptr<const exec::Program> program, const std::string& key = {});
+  std::expected<RunId, Error> submit(std::shared_ptr<const exec::Program> program, const std::string& key = {},
+                                     RunAttributes attributes = {});
   // A run that was there before: an interrupted one goes on, a paused or cancelled one is resumed. What has ended stays as it is.
   // Gives the sequence of the last event before.
   std::expected<std::uint64_t, Error> go_on(const RunId& run);

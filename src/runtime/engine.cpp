@@ -2,7 +2,6 @@
 #include <reprise/engine.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <condition_variable>
 #include <mutex>
 #include <semaphore>
@@ -12,6 +11,7 @@
 #include "base/sha256.hpp"
 #include "base/store_address.hpp"
 #include "env/wall_clock.hpp"
+#include "env/who.hpp"
 #include "event/codec.hpp"
 #include "event/evidence.hpp"
 #include "event/history.hpp"
@@ -21,6 +21,7 @@
 #include "runtime/engine_access.hpp"
 #include "runtime/feed.hpp"
 #include "runtime/ids.hpp"
+#include "runtime/live_reader.hpp"
 #include "runtime/plan_book.hpp"
 #include "runtime/run_service.hpp"
 #include "store/store.hpp"
@@ -198,17 +199,20 @@ struct Engine::State final : exec::Sink {
     return stopped_calmly;
   }
 
-  // Each event that is stored, one after the other: there may be millions. Gives a history that has seen all of them.
-  std::expected<event::EventHistory, Error> read_past(const RunId& run, const std::function<void(Event&&)>& visit);
+  // Each event that is stored, one after the other: there may be millions, until the visitor has enough. Gives a history that has seen them.
+  std::expected<event::EventHistory, Error> read_past(const RunId& run, const std::function<bool(Event&&)>& visit);
   enum class Room : std::uint8_t { awaited, needed };  // what happens while the inbox is full
   std::expected<RunId, Error> submit_one(runtime::NewRun run, Room room = Room::awaited);
   std::expected<runtime::NewRun, Error> new_run(Task& task, std::expected<runtime::PlannedTask, Error> plan);
   std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question,
                                                                         bool has_limit = false);
   std::expected<RunOutcome, Error> outcome_in(Awaited<runtime::AskReply>& reply);
-  std::expected<void, Error> operate(runtime::Operation operation, const RunId& run, std::string_view text = {},
-                                     std::string payload = {}, const runtime::WorkChoice& choice = {});
-  std::expected<void, Error> signal(const RunId& run, std::string_view name, std::string payload);
+  runtime::Requester asked(std::string_view why = {}) const;  // by this program
+  std::expected<void, Error> operate(runtime::Operation operation, const RunId& run, runtime::Requester asked,
+                                     std::string_view text = {}, std::string payload = {},
+                                     const runtime::WorkChoice& choice = {});
+  std::expected<void, Error> signal(const RunId& run, std::string_view name, std::string payload,
+                                    runtime::Requester asked);
   bool works_on(const RunId& run);
   bool can_run(const runtime::AskReply& reply) const;
   std::expected<void, Error> check_can_run(const RunId& run);
@@ -255,9 +259,10 @@ std::expected<Engine, Error> runtime::EngineAccess::open(EngineSettings settings
   return Engine{std::move(state)};
 }
 
-std::expected<RunId, Error> runtime::EngineAccess::submit(Engine& engine, core::Plan plan, Task task) {
+std::expected<RunId, Error> runtime::EngineAccess::submit(Engine& engine, core::Plan plan, Task task,
+                                                          RunAttributes attributes) {
   Engine::State& state = *engine.state_;
-  auto run = state.new_run(task, state.book.book_document(std::move(plan)));
+  auto run = state.new_run(task, state.book.book_document(std::move(plan), std::move(attributes)));
   if (!run) return std::unexpected{run.error()};
   return state.submit_one(*std::move(run));
 }
@@ -282,6 +287,40 @@ std::expected<void, Error> runtime::EngineAccess::perform(Engine& engine, const 
   return engine.state_->perform(request);
 }
 
+std::expected<std::shared_ptr<const runtime::AskReply>, Error> runtime::EngineAccess::ask(Engine& engine,
+                                                                                         const RunId& run,
+                                                                                         Question question) {
+  return engine.state_->ask(run, question);
+}
+
+std::expected<runtime::FoundRuns, Error> runtime::EngineAccess::some_below(Engine& engine, const RunQuery& query,
+                                                                          std::uint64_t below) {
+  auto reply = std::make_shared<Awaited<FindReply>>();
+  reply->query = query;
+  reply->below = below;
+  if (!engine.state_->driver.push_when_room(Find{reply})) return stopped();
+  if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
+  return std::move(reply->found);
+}
+
+std::expected<void, Error> runtime::EngineAccess::each_event(Engine& engine, const RunId& run,
+                                                             const std::function<bool(Event&&)>& visit) {
+  const auto read = engine.state_->read_past(run, visit);
+  if (!read) return std::unexpected{read.error()};
+  return {};
+}
+
+store::Store& runtime::EngineAccess::store(Engine& engine) { return *engine.state_->store; }
+
+std::shared_ptr<const core::Plan> runtime::EngineAccess::plan(Engine& engine, std::uint32_t number) {
+  const BookedPlan* const booked = engine.state_->book.plan(number);
+  return booked != nullptr ? booked->plan : nullptr;
+}
+
+core::FactsDecoder runtime::EngineAccess::facts_decoder(Engine& engine) {
+  return core::FactsDecoder{compile, engine.state_->settings.types};
+}
+
 std::expected<std::uint64_t, Error> runtime::EngineAccess::last_sequence(Engine& engine, const RunId& run) {
   const auto reply = engine.state_->ask(run, Question::now);
   if (!reply) return std::unexpected{reply.error()};
@@ -290,11 +329,11 @@ std::expected<std::uint64_t, Error> runtime::EngineAccess::last_sequence(Engine&
 
 std::expected<void, Error> runtime::EngineAccess::retry_failed(Engine& engine, const RunId& run,
                                                                const WorkChoice& choice) {
-  return engine.state_->operate(Operation::retry_failed, run, {}, {}, choice);
+  return engine.state_->operate(Operation::retry_failed, run, engine.state_->asked(), {}, {}, choice);
 }
 
 std::expected<void, Error> runtime::EngineAccess::drop(Engine& engine, const RunId& run, const WorkChoice& choice) {
-  return engine.state_->operate(Operation::drop, run, {}, {}, choice);
+  return engine.state_->operate(Operation::drop, run, engine.state_->asked(), {}, {}, choice);
 }
 
 Engine::Engine(EngineSettings settings) {
@@ -447,49 +486,33 @@ std::expected<RunInfo, Error> Engine::info(const RunId& run) {
 }
 
 std::expected<RunPage, Error> Engine::find(const RunQuery& query, std::string_view cursor) {
-  auto reply = std::make_shared<Awaited<runtime::FindReply>>();
-  reply->query = query;
-  if (!cursor.empty()) {
-    const auto [end, mistake] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), reply->below);
-    if (mistake != std::errc{} || end != cursor.data() + cursor.size() || reply->below == 0)
-      return invalid("this is not a cursor that find() gave");
-  }
-  if (!state_->driver.push_when_room(runtime::Find{reply})) return stopped();
-  if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
-  RunPage page{.runs = std::move(reply->runs)};
-  if (reply->next_below > 1) page.cursor = std::to_string(reply->next_below);
-  return page;
+  return runtime::LiveReader{*this}.find(query, cursor);
 }
 
 std::expected<std::vector<Event>, Error> Engine::events(const RunId& run) {
   std::vector<Event> events;
-  const auto read = state_->read_past(run, [&](Event&& event) { events.push_back(std::move(event)); });
+  const auto read = state_->read_past(run, [&](Event&& event) {
+    events.push_back(std::move(event));
+    return true;
+  });
   if (!read) return std::unexpected{read.error()};
   return events;
 }
 
 std::expected<event::EventHistory, Error> Engine::State::read_past(const RunId& run,
-                                                                   const std::function<void(Event&&)>& visit) {
+                                                                   const std::function<bool(Event&&)>& visit) {
   const auto reply = ask(run, runtime::Question::past);
   if (!reply) return std::unexpected{reply.error()};
-  const runtime::BookedPlan* const plan = book.plan((*reply)->plan);
-  event::EventHistory history{run, core::step_labels(*plan->plan)};
-  bool ok = true;
-  const auto tell = [&](std::uint64_t first, std::string_view chunk) {
-    event::ChunkReader reader{chunk, first};
-    event::Record record;
-    while (reader.next(record)) visit(history.add(record));
-    return ok = reader.ok();
-  };
+  runtime::EventTeller teller{run, *book.plan((*reply)->plan)->plan, visit};
   // What has got an image since the question is told from the answer, which has it, too.
   const std::uint64_t end = (*reply)->events_first;
-  const auto read = store->read_history(
-      (*reply)->number, [&](std::uint64_t first, std::string_view chunk) { return first < end && tell(first, chunk); });
+  const auto read = store->read_history((*reply)->number, [&](std::uint64_t first, std::string_view chunk) {
+    return first < end && teller.tell(first, chunk);
+  });
   if (!read) return std::unexpected{read.error()};
-  if (ok && !(*reply)->events.empty()) tell(end, (*reply)->events);
-  if (!ok)
-    return std::unexpected{Error{ErrorCode::store_damaged, "the events of run " + to_string(run) + " cannot be read"}};
-  return history;
+  if (!(*reply)->events.empty()) teller.tell(end, (*reply)->events);
+  if (teller.is_whole()) return teller.take_history();
+  return std::unexpected{Error{ErrorCode::store_damaged, "the events of run " + to_string(run) + " cannot be read"}};
 }
 
 Events Engine::subscribe(Subscription subscription) {
@@ -501,6 +524,7 @@ Events Engine::subscribe(Subscription subscription) {
     auto history = state_->read_past(*feed->subscription.run, [&](const Event& event) {
       feed->add(event);
       last = event.sequence;
+      return true;
     });
     if (!history) break;
     state_->feeds.prime(*feed->subscription.run, *std::move(history), last);
@@ -512,10 +536,16 @@ Events Engine::subscribe(Subscription subscription) {
 
 // ---- operating ----------------------------------------
 
-std::expected<void, Error> Engine::State::operate(runtime::Operation operation, const RunId& run, std::string_view text,
-                                                  std::string payload, const runtime::WorkChoice& choice) {
+runtime::Requester Engine::State::asked(std::string_view why) const {
+  return {runtime::new_request_id(clock.now()), settings.name.empty() ? program_name() : settings.name,
+          std::string{why.substr(0, reason_max)}};
+}
+
+std::expected<void, Error> Engine::State::operate(runtime::Operation operation, const RunId& run,
+                                                  runtime::Requester asked, std::string_view text, std::string payload,
+                                                  const runtime::WorkChoice& choice) {
   auto reply = std::make_shared<Awaited<runtime::Reply>>();
-  runtime::Operate input{operation, run, std::string{text}, {}, {}, reply, choice.step, choice.item};
+  runtime::Operate input{operation, run, std::string{text}, {}, {}, reply, choice.step, choice.item, std::move(asked)};
   input.payload = payload_of(std::move(payload), input.body);
   if (!driver.push_when_room(std::move(input))) return stopped();
   return reply->wait();
@@ -551,21 +581,21 @@ std::expected<void, Error> Engine::State::perform(const runtime::RunRequest& req
       if (works_on(run)) return {};
       return std::unexpected{Error{ErrorCode::not_found, "nobody works on this run here"}};
     case Asked::cancel:
-      return operate(Operation::cancel, run, std::string_view{request.text}.substr(0, reason_max));
+      return operate(Operation::cancel, run, asked(), std::string_view{request.text}.substr(0, reason_max));
     case Asked::pause:
-      return operate(Operation::pause, run);
+      return operate(Operation::pause, run, asked());
     case Asked::resume:
       if (auto can = check_can_run(run); !can) return can;
-      return operate(Operation::resume, run);
+      return operate(Operation::resume, run, asked());
     case Asked::retry:
       if (auto can = check_can_run(run); !can) return can;
-      return operate(Operation::retry_failed, run, {}, {}, request.choice);
+      return operate(Operation::retry_failed, run, asked(), {}, {}, request.choice);
     case Asked::drop:
-      return operate(Operation::drop, run, {}, {}, request.choice);
+      return operate(Operation::drop, run, asked(), {}, {}, request.choice);
     case Asked::signal:
-      return signal(run, request.text, request.payload);
+      return signal(run, request.text, request.payload, asked());
     case Asked::remove:
-      return operate(Operation::remove, run);
+      return operate(Operation::remove, run, asked());
   }
   return invalid("this cannot be asked of a run");
 }
@@ -580,23 +610,30 @@ void Engine::State::listen() {
 }
 
 std::expected<void, Error> Engine::cancel(const RunId& run, std::string_view why) {
-  return state_->operate(runtime::Operation::cancel, run, why.substr(0, reason_max));
+  return state_->operate(runtime::Operation::cancel, run, state_->asked(), why.substr(0, reason_max));
 }
-std::expected<void, Error> Engine::pause(const RunId& run) { return state_->operate(runtime::Operation::pause, run); }
-std::expected<void, Error> Engine::resume(const RunId& run) { return state_->operate(runtime::Operation::resume, run); }
-std::expected<void, Error> Engine::retry_failed(const RunId& run) {
-  return state_->operate(runtime::Operation::retry_failed, run);
+std::expected<void, Error> Engine::pause(const RunId& run, std::string_view why) {
+  return state_->operate(runtime::Operation::pause, run, state_->asked(why));
 }
-std::expected<void, Error> Engine::remove(const RunId& run) { return state_->operate(runtime::Operation::remove, run); }
+std::expected<void, Error> Engine::resume(const RunId& run, std::string_view why) {
+  return state_->operate(runtime::Operation::resume, run, state_->asked(why));
+}
+std::expected<void, Error> Engine::retry_failed(const RunId& run, std::string_view why) {
+  return state_->operate(runtime::Operation::retry_failed, run, state_->asked(why));
+}
+std::expected<void, Error> Engine::remove(const RunId& run) {
+  return state_->operate(runtime::Operation::remove, run, state_->asked());
+}
 
 std::expected<void, Error> Engine::signal(const RunId& run, std::string_view name, std::string payload) {
-  return state_->signal(run, name, std::move(payload));
+  return state_->signal(run, name, std::move(payload), state_->asked());
 }
 
-std::expected<void, Error> Engine::State::signal(const RunId& run, std::string_view name, std::string payload) {
+std::expected<void, Error> Engine::State::signal(const RunId& run, std::string_view name, std::string payload,
+                                                 runtime::Requester asked) {
   if (name.empty() || name.size() > 200) return invalid("the name of a signal has 1 to 200 characters");
   if (payload.size() > payload_max) return invalid("a payload has at most 1 GiB");
-  return operate(runtime::Operation::signal, run, name, std::move(payload));
+  return operate(runtime::Operation::signal, run, std::move(asked), name, std::move(payload));
 }
 
 }  // namespace reprise

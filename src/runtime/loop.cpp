@@ -10,6 +10,7 @@
 #include "base/overloaded.hpp"
 #include "event/evidence.hpp"
 #include "runtime/ids.hpp"
+#include "runtime/stored_runs.hpp"
 
 namespace reprise::runtime {
 namespace {
@@ -332,22 +333,23 @@ void Loop::count_if_open(core::Run& run) {
 }
 
 std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Time now) {
+  const event::RequestView asked = operate.asked.view();
   switch (operate.operation) {
     case Operation::cancel:
-      return core_.cancel(run, operate.text, now);
+      return core_.cancel(run, operate.text, now, asked);
     case Operation::pause:
-      return core_.pause(run, now);
+      return core_.pause(run, now, asked);
     case Operation::resume:
-      return core_.resume(run, now);
+      return core_.resume(run, now, asked);
     case Operation::retry_failed:
     case Operation::drop: {
       const auto choice = choice_of(run, operate);
       if (!choice) return std::unexpected{choice.error()};
-      return operate.operation == Operation::drop ? core_.drop(run, *choice, now)
-                                                  : core_.retry_failed(run, *choice, now);
+      return operate.operation == Operation::drop ? core_.drop(run, *choice, now, asked)
+                                                  : core_.retry_failed(run, *choice, now, asked);
     }
     case Operation::signal: {
-      auto answer = core_.signal(run, operate.text, operate.payload.view(), now);
+      auto answer = core_.signal(run, operate.text, operate.payload.view(), now, asked);
       if (answer && operate.payload.hashed) put_payload(run.number, operate.payload, std::move(operate.body));
       return answer;
     }
@@ -379,22 +381,11 @@ std::optional<std::expected<void, Error>> Loop::remove(const Operate& operate) {
 
 // ---- asking ----------------------------------------
 
-RunInfo Loop::info_of(const core::Run& run) const {
-  RunInfo info{.id = id(run.number, run.created),
-               .name = run.plan->plan->name,
-               .status = run.status,
-               .created = WallTime{Duration{run.created}},
-               .key = run.key};
-  if (run.ended != 0) info.ended = WallTime{Duration{run.ended}};
-  if (const auto place = parent_of(run)) info.parent = place->run;
-  return info;
-}
-
 void Loop::describe(const core::Run& run, AskReply& reply) const {
   reply.number = run.number;
   reply.plan = run.plan->number;
   reply.sequence = run.sequence;
-  reply.info = info_of(run);
+  reply.info = info_of(run, {secret_, slot_});
   reply.outcome = core::outcome_of(run);
   const Payload* const output = core::output_of(run);
   if (output != nullptr && output->hashed) reply.large_output = *output;
@@ -423,7 +414,8 @@ bool Loop::take(Ask&& ask, Time) {
   }
   describe(run, *ask.reply);
   ask.reply->may_go_on = core_.is_allowed(run);
-  if (ask.question == Question::past) {
+  if (ask.question == Question::state) core::encode_state(run, ask.reply->state);
+  if (ask.question == Question::past || ask.question == Question::state) {
     ask.reply->events = run.events;
     ask.reply->events_first = run.events.empty() ? run.sequence + 1 : run.events_first;
   }

@@ -38,6 +38,7 @@
 #include "runtime/parentage.hpp"
 #include "runtime/reads.hpp"
 #include "runtime/retention.hpp"
+#include "runtime/stored_runs.hpp"
 #include "runtime/young_keys.hpp"
 #include "store/store.hpp"
 
@@ -180,7 +181,6 @@ class Loop {
   void put_payload(std::uint64_t run, const Payload& payload, std::string body);
   void put_evidence(std::uint64_t run, const Failure& failure, std::string body = {});
   void describe(const core::Run& run, AskReply& reply) const;
-  RunInfo info_of(const core::Run& run) const;
   RunId id(std::uint64_t number, Time created) const noexcept;
 
   // children.cpp: attempts that go on as runs of their own
@@ -329,9 +329,7 @@ class Loop {
   Time parked_meanwhile_ = INT64_MAX;  // the earliest due time of what was parked while due runs are being read
   bool was_told_ = false;              // what was read since the last turn
   // What happened to runs while lists are being read: they may be in the list as they were before.
-  std::map<std::uint64_t, RunInfo> left_meanwhile_;
-  std::unordered_set<std::uint64_t> changed_meanwhile_;
-  std::unordered_set<std::uint64_t> removed_meanwhile_;
+  MeanwhileRuns meanwhile_;
 
   std::vector<core::Prepare> uncounted_;  // lists that could not be read
   std::deque<HandOver> hand_overs_;       // that wait for the store

@@ -47,7 +47,7 @@ class PlanBook {
 
   std::expected<PlannedTask, Error> plan_for(const Task& task);
   std::expected<EffectivePolicy, Error> effective_policy(std::string_view handler) const;
-  std::expected<PlannedTask, Error> book_document(core::Plan plan);
+  std::expected<PlannedTask, Error> book_document(core::Plan plan, RunAttributes attributes = {});
   const BookedPlan* plan(std::uint32_t number) const;
 
  private:
@@ -62,6 +62,8 @@ class PlanBook {
                            const HandlerOptions& options, const std::optional<Duration>& timeout) const;
   void settle_types(core::Plan& plan) const;
   std::expected<PlannedTask, Error> with_facts(const BookedPlan* plan, const Task& task, const HandlerOptions& options);
+  std::expected<PlannedTask, Error> record(const BookedPlan* plan, const core::RunFacts& facts,
+                                           RunAttributes attributes);
   core::StepPlan flow_step(const Flow& flow, const FlowStep& step) const;
   std::string mistakes_in(const Flow& flow) const;
 

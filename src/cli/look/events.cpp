@@ -18,11 +18,11 @@ constexpr std::chrono::milliseconds look_again_after{200};
 // Prints what came after `last`, which it moves on.
 std::expected<void, Error> print_new(Looked& looked, const EventsOptions& options, std::uint64_t& last) {
   const observe::PlainPrinter printer = looked.printer();
-  return looked.snapshot.each_event(looked.id, [&](Event&& event) {
+  return looked.reader->each_event(looked.id, [&](Event&& event) {
     if (event.sequence <= last) return true;
     last = event.sequence;
     if (options.run.json) {
-      if (event.failure) looked.snapshot.add_evidence(looked.id, *event.failure);
+      if (event.failure) looked.reader->add_evidence(looked.id, *event.failure);
       print(to_json(event) + "\n");
     } else if (const std::string line = printer.line(event); !line.empty()) {
       print(line + "\n");

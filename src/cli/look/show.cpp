@@ -7,6 +7,7 @@
 #include "cli/look/show_page.hpp"
 #include "cli/store_option.hpp"
 #include "env/wall_clock.hpp"
+#include "event/attributes.hpp"
 #include "observe/report/run_report.hpp"
 #include "observe/words.hpp"
 #include "text/duration.hpp"
@@ -23,7 +24,7 @@ constexpr std::size_t failures_shown = 10;
 
 std::expected<RunReport, Error> report_of(Looked& looked) {
   observe::RunReporter reporter{looked.view.plan};
-  const auto read = looked.snapshot.each_event(looked.id, [&](const Event& event) {
+  const auto read = looked.reader->each_event(looked.id, [&](const Event& event) {
     reporter.add(event);
     return true;
   });
@@ -98,6 +99,12 @@ void print_next(const RunOptions& options, const Looked& looked, const RunReport
   if (!is_open(status)) say("To try it again:", "retry");
 }
 
+std::string cost_words(const Cost& cost) {
+  std::string words = cost.tokens > 0 ? observe::counted(cost.tokens, "token") : "";
+  if (cost.micros > 0) words += fmt::format("{}{}.{:06}", words.empty() ? "" : ", ", cost.micros / 1'000'000, cost.micros % 1'000'000);
+  return words;
+}
+
 void print_text(const RunOptions& options, const Looked& looked, const RunReport& report, WallTime now) {
   const RunInfo& info = looked.view.info;
   const auto field = [](std::string_view name, std::string_view value) {
@@ -119,6 +126,12 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   }
   if (info.parent) field("parent", to_string(*info.parent));
   if (!info.key.empty()) field("key", preview(info.key));
+  const RunAttributes& attributes = info.attributes;
+  for (const auto& [name, value] : attributes.labels) field("label", preview(name + "=" + value));
+  if (!attributes.queue.empty()) field("queue", preview(attributes.queue));
+  if (!attributes.tenant.empty()) field("tenant", preview(attributes.tenant));
+  if (attributes.max_cost) field("max cost", cost_words(*attributes.max_cost));
+  if (!attributes.traceparent.empty()) field("trace", preview(attributes.traceparent));
   if (!looked.view.input.empty() && !looked.view.plan->is_document && looked.view.given_items() == 0)
     field("input", preview(looked.view.input));
   if (!looked.view.outcome.output.empty()) field("output", preview(looked.view.outcome.output));
@@ -201,13 +214,14 @@ void print_document(Looked& looked, RunReport report) {
   value.set("attempts", whole(report.attempts()));
   value.set("retries", whole(report.retries()));
   value.set("recoveries", whole(report.recoveries));
+  event::set_attributes(value, info.attributes);
   text::Value steps = text::Value::list();
   for (std::size_t step = 0; step < report.steps.size(); ++step)
     steps.add(step_value(report.steps[step], looked.view.plan->steps[step]));
   value.set("steps", std::move(steps));
   text::Value failures = text::Value::list();
   for (TroubledItem& item : report.troubled) {
-    looked.snapshot.add_evidence(looked.id, item.failure);
+    looked.reader->add_evidence(looked.id, item.failure);
     failures.add(trouble_value(report, item));
   }
   value.set("failures", std::move(failures));

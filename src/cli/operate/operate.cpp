@@ -19,7 +19,7 @@
 #include "exec/log_path.hpp"
 #include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
-#include "runtime/snapshot.hpp"
+#include "runtime/shard_snapshot.hpp"
 
 namespace reprise::cli {
 namespace {

@@ -10,6 +10,7 @@
 #include "cli/io.hpp"
 #include "cli/run/this_machine.hpp"
 #include "exec/document/program.hpp"
+#include "runtime/live_reader.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -47,9 +48,7 @@ std::expected<void, Error> retry_here(host::FlowHost& host, const RunId& run, co
 
 // With the environment of this process, which is the one that would run it.
 std::expected<void, Error> Operator::check_can_run(const RunId& run) const {
-  auto snapshot = runtime::ShardSnapshot::open(shard_path_);
-  if (!snapshot) return std::unexpected{snapshot.error()};
-  const auto view = snapshot->run(run);
+  const auto view = runtime::LiveReader{host_.engine()}.run(run);
   if (!view) return std::unexpected{view.error()};
   if (!*view) return {};  // the engine says that it is not there
   const auto obstacle = obstacle_here(**view);

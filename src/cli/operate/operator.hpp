@@ -16,13 +16,13 @@
 #include "host/flow_host.hpp"
 #include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
-#include "runtime/shard_snapshot.hpp"
+#include "runtime/run_reader.hpp"
 
 namespace reprise::cli {
 
 class Operator {
  public:
-  Operator(host::FlowHost& host, std::string shard_path) : host_{host}, shard_path_{std::move(shard_path)} {}
+  explicit Operator(host::FlowHost& host) : host_{host} {}
 
   std::expected<void, Error> operator()(const runtime::ControlRequest& asked);
 
@@ -30,7 +30,6 @@ class Operator {
   std::expected<void, Error> check_can_run(const RunId& run) const;
 
   host::FlowHost& host_;
-  std::string shard_path_;
 };
 
 // What failed in the run is ready once more, and goes on.

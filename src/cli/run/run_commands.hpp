@@ -33,6 +33,7 @@ struct RunFlowOptions {
   std::string input;  // JSON, or @file
   std::vector<std::string> set;
   std::string id;
+  std::vector<std::string> labels;  // NAME=VALUE
   bool dry_run = false;
 };
 
@@ -53,6 +54,7 @@ struct ExecOptions {
   PolicySource policy;  // instead of all these but the timeout
   StdinMode standard_input = StdinMode::automatic;
   std::string id;
+  std::vector<std::string> labels;  // NAME=VALUE
 };
 
 struct ResumeOptions {  // resume, retry, dead-letters retry

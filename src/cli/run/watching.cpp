@@ -21,6 +21,8 @@
 #include "observe/report/run_report.hpp"
 #include "observe/words.hpp"
 #include "runtime/engine_access.hpp"
+#include "runtime/live_reader.hpp"
+#include "runtime/shard_snapshot.hpp"
 #include "runtime/snapshot.hpp"
 #include "text/duration.hpp"
 
@@ -31,8 +33,8 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds look_again{50};
 
-std::expected<runtime::RunView, Error> view_in(runtime::ShardSnapshot& snapshot, const RunId& run) {
-  auto view = snapshot.run(run);
+std::expected<runtime::RunView, Error> view_in(runtime::RunReader& reader, const RunId& run) {
+  auto view = reader.run(run);
   if (!view) return std::unexpected{view.error()};
   if (!*view) return std::unexpected{Error{ErrorCode::not_found, "the run is gone"}};
   return **std::move(view);
@@ -134,50 +136,47 @@ std::expected<void, Error> RunSession::work_with(store::OwnedShard owned) {
   owns_shard_ = true;
   if (shard_.path.empty()) return {};
   control_ = runtime::ControlServer::listen(
-      shard_.path, [asked = std::make_shared<Operator>(*host_, shard_.path)](const runtime::ControlRequest& request) {
+      shard_.path, [asked = std::make_shared<Operator>(*host_)](const runtime::ControlRequest& request) {
         return (*asked)(request);
       });
   return {};
 }
 
-std::expected<RunId, Error> RunSession::submit_new(const std::shared_ptr<const exec::Program>& program,
-                                                   const std::string& key) {
+std::expected<RunId, Error> RunSession::submit_new(const NewRun& run) {
   auto owned = ledger_->claim();
   if (!owned) return std::unexpected{owned.error()};
   if (auto opened = work_with(*std::move(owned)); !opened) return std::unexpected{opened.error()};
-  return host_->submit(program, key);
+  return host_->submit(run.program, run.key, run.attributes);
 }
 
-std::expected<RunId, Error> RunSession::find_or_submit(const std::shared_ptr<const exec::Program>& program,
-                                                       const std::string& key) {
+std::expected<RunId, Error> RunSession::find_or_submit(const NewRun& wanted) {
   auto snapshot = runtime::Snapshot::open(ledger_->look());
   if (!snapshot && snapshot.error().code != ErrorCode::not_found) return std::unexpected{snapshot.error()};
-  if (!snapshot) return submit_new(program, key);
+  if (!snapshot) return submit_new(wanted);
   if (!snapshot->troubles().empty()) return std::unexpected{snapshot->troubles().front()};  // it may have the key
-  const auto run = snapshot->find_key(key);
+  const auto run = snapshot->find_key(wanted.key);
   if (!run) return std::unexpected{run.error()};
-  if (!*run) return submit_new(program, key);
+  if (!*run) return submit_new(wanted);
   const auto shard = snapshot->shard_of(**run);
   if (!shard) return std::unexpected{shard.error()};
   if (auto attached = attach(*shard); !attached) return std::unexpected{attached.error()};
   return **run;
 }
 
-std::expected<RunId, Error> RunSession::try_submit(const std::shared_ptr<const exec::Program>& program,
-                                                   const std::string& key) {
-  if (key.empty() || !scratch_.empty()) return submit_new(program, key);
+std::expected<RunId, Error> RunSession::try_submit(const NewRun& run) {
+  if (run.key.empty() || !scratch_.empty()) return submit_new(run);
   const auto lock = ledger_->try_lock_keys();
   if (!lock) return std::unexpected{lock.error()};
   if (!*lock) return std::unexpected{Error{ErrorCode::timed_out, "another process looks for a run by its id."}};
-  return find_or_submit(program, key);
+  return find_or_submit(run);
 }
 
 std::expected<RunId, int> RunSession::submit(const std::shared_ptr<const exec::Program>& program,
-                                             const std::string& key) {
+                                             const std::string& key, const RunAttributes& attributes) {
   constexpr int looks_untold = 20;  // a key is looked up in a moment
   bool has_told = false;
   for (int look = 0;; ++look) {
-    const auto run = try_submit(program, key);
+    const auto run = try_submit({program, key, attributes});
     if (run) return *run;
     const ErrorCode code = run.error().code;
     const bool is_worth_waiting = host_ == nullptr && (code == ErrorCode::full || code == ErrorCode::timed_out);
@@ -369,20 +368,20 @@ std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::sh
 // ---- beside the owner ----------------------------------------
 
 std::expected<runtime::RunView, Error> RunSession::recorded_view(const RunId& run) const {
-  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
-  if (!snapshot) return std::unexpected{snapshot.error()};
-  return view_in(*snapshot, run);
+  const auto opened = reader();
+  if (!opened) return std::unexpected{opened.error()};
+  return view_in(**opened, run);
 }
 
 std::expected<runtime::RunView, Error> RunSession::show_recorded(const RunId& run, std::uint64_t after,
                                                                  std::uint64_t& last) {
-  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
-  if (!snapshot) return std::unexpected{snapshot.error()};
-  auto view = view_in(*snapshot, run);
+  const auto opened = reader();
+  if (!opened) return std::unexpected{opened.error()};
+  auto view = view_in(**opened, run);
   if (!view) return view;
   const bool has_news = is_open(view->info.status) || view->sequence > after;
   if (!progress_ || !has_news) return view;
-  const auto shown = snapshot->each_event(run, [&](const Event& event) {
+  const auto shown = (*opened)->each_event(run, [&](const Event& event) {
     if (event.sequence <= last) return true;
     last = event.sequence;
     event.sequence <= after ? progress_->recall(event) : progress_->add(event);
@@ -447,15 +446,16 @@ std::expected<std::optional<RunSession::End>, int> RunSession::watch_owner(const
 // ---- the end ----------------------------------------
 
 std::expected<void, Error> RunSession::each_event(const RunId& run, const std::function<bool(const Event&)>& visit) {
-  if (!scratch_.empty()) {  // in memory: nobody else can read it, and it is small
-    const auto events = host_->engine().events(run);
-    if (!events) return std::unexpected{events.error()};
-    static_cast<void>(std::ranges::all_of(*events, visit));
-    return {};
-  }
+  const auto opened = reader();
+  if (!opened) return std::unexpected{opened.error()};
+  return (*opened)->each_event(run, visit);
+}
+
+std::expected<std::unique_ptr<runtime::RunReader>, Error> RunSession::reader() const {
+  if (host_ != nullptr) return std::make_unique<runtime::LiveReader>(host_->engine());
   auto snapshot = runtime::ShardSnapshot::open(shard_.path);
   if (!snapshot) return std::unexpected{snapshot.error()};
-  return snapshot->each_event(run, visit);
+  return std::make_unique<runtime::ShardSnapshot>(*std::move(snapshot));
 }
 
 std::optional<observe::RunReport> RunSession::read_report(const RunId& run) {
@@ -514,11 +514,9 @@ void RunSession::report_in_words(const RunId& run, const observe::RunReport& rep
 
 observe::AnnotatedFile RunSession::document_of(const RunId& run) const {
   if (!scratch_.empty()) return {};
-  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
-  if (!snapshot) return {};
-  const auto view = snapshot->run(run);
-  if (!view || !*view) return {};
-  const auto input = exec::decode_run_input((*view)->input);
+  const auto view = recorded_view(run);
+  if (!view) return {};
+  const auto input = exec::decode_run_input(view->input);
   if (!input || input->text.empty()) return {};
   const auto program = exec::load_program(*input, exec::without_files);
   if (!program) return {};

@@ -32,6 +32,10 @@ void add_callbacks(CommandShape& command, WatchOptions& options) {
              "what workers are told instead of the address, for a proxy or another machine");
 }
 
+void add_label(CommandShape& command, std::vector<std::string>& labels) {
+  add_option(command, "--label", labels, "NAME=VALUE", "finds the run later: reprise runs label:team=a; may be given again");
+}
+
 CommandShape run_command(RunFlowOptions& options) {
   CommandShape command = command_named("run", "Runs a flow to its end");
   add_watching(command, options.watch);
@@ -40,6 +44,7 @@ CommandShape run_command(RunFlowOptions& options) {
   add_option(command, "--input", options.input, "JSON|@FILE", "parameters as one JSON object, or @file");
   add_option(command, "--set", options.set, "KEY=VALUE", "one parameter; may be given again");
   add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_label(command, options.labels);
   add_flag(command, "--dry-run", options.dry_run, "shows the plan and starts nothing");
   set_footer(command,
              "Ctrl-C stops it and loses nothing; it prints the command that resumes it. Twice: kills what runs.\n\n"
@@ -67,6 +72,7 @@ CommandShape exec_shape(ExecOptions& options) {
              "a whole policy from a file, instead of the options above but --timeout");
   add_choice(command, "--from", options.policy.from, dialects(), "the dialect of that file (default: native)");
   add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_label(command, options.labels);
   add_choice(
       command, "--stdin", options.standard_input,
       Choices<StdinMode>{{"auto", StdinMode::automatic}, {"replay", StdinMode::replay}, {"none", StdinMode::none}},
