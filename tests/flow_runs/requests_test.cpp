@@ -22,7 +22,7 @@ TEST(FlowRunsLabels, RunsAndExecRecordThemAndRunsFindsThem) {
   const Outcome a = folder.reprise({"runs", "label:team=a", "--format", "json"});
   EXPECT_TRUE(contains(a.out, flow) && !contains(a.out, exec)) << a.out << a.err;
   EXPECT_TRUE(contains(a.out, R"("origin":"cli","labels":{"note":"two words","team":"a"})")) << a.out;
-  const Outcome words = folder.reprise({"runs", "label:note=\"two words\""});
+  const Outcome words = folder.reprise({"runs", "label:\"note=two words\""});
   EXPECT_TRUE(contains(words.out, flow) && !contains(words.out, exec)) << words.out << words.err;
   EXPECT_TRUE(contains(folder.reprise({"show", flow}).out, "label     team=a\n"));
   EXPECT_TRUE(has(object_of(folder.show(exec), "labels"), "team"));
