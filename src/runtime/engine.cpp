@@ -2,7 +2,6 @@
 #include <reprise/engine.hpp>
 
 #include <algorithm>
-#include <condition_variable>
 #include <mutex>
 #include <semaphore>
 #include <thread>
@@ -23,12 +22,15 @@
 #include "runtime/ids.hpp"
 #include "runtime/live_reader.hpp"
 #include "runtime/plan_book.hpp"
+#include "runtime/replies.hpp"
 #include "runtime/run_service.hpp"
 #include "store/store.hpp"
 #include "text/pattern.hpp"
 
 namespace reprise {
 
+using runtime::Awaited;
+using runtime::Called;
 using runtime::Input;
 
 namespace {
@@ -45,43 +47,7 @@ constexpr std::uint32_t document_executor = 1;
 std::unexpected<Error> invalid(std::string message) {
   return std::unexpected{Error{ErrorCode::invalid, std::move(message)}};
 }
-std::unexpected<Error> stopped() { return std::unexpected{Error{ErrorCode::stopped, "the engine has stopped"}}; }
-
-// A reply that a thread waits for.
-template <class Base>
-class Awaited final : public Base {
- public:
-  Awaited() = default;
-  explicit Awaited(bool has_limit) : has_limit_{has_limit} {}
-
-  void done(std::expected<void, Error> answer) override {
-    answer_ = std::move(answer);
-    if (!has_limit_) return answered_.release();
-    const std::lock_guard lock{mutex_};
-    is_answered_ = true;
-    in_time_.notify_all();
-  }
-  std::expected<void, Error> wait() {
-    answered_.acquire();
-    return std::move(answer_);
-  }
-  // Only if it was made with a limit. False: the time is over, and the answer goes nowhere.
-  bool wait_until(Env::TimePoint until) {
-    std::unique_lock lock{mutex_};
-    return in_time_.wait_until(lock, until, [this] { return is_answered_; });
-  }
-  std::expected<void, Error> take() { return std::move(answer_); }
-
- private:
-  // A semaphore spins a little before it sleeps, which most answers are quick enough for. With a limit of time those of libstdc++ 12 sleep and
-  // look, up to 64 ms too long; so that is waited for in another way.
-  const bool has_limit_ = false;
-  std::binary_semaphore answered_{0};
-  std::mutex mutex_;
-  std::condition_variable in_time_;
-  bool is_answered_ = false;
-  std::expected<void, Error> answer_;
-};
+std::unexpected<Error> stopped() { return std::unexpected{runtime::engine_has_stopped()}; }
 
 // Large payloads go by their hash; the bytes travel beside it until they are stored.
 event::Payload payload_of(std::string bytes, std::string& body) {
@@ -208,20 +174,25 @@ struct Engine::State final : exec::Sink {
                                                                         bool has_limit = false);
   std::expected<RunOutcome, Error> outcome_in(Awaited<runtime::AskReply>& reply);
   runtime::Requester asked(std::string_view why = {}) const;  // by this program
-  std::expected<void, Error> operate(runtime::Operation operation, const RunId& run, runtime::Requester asked,
-                                     std::string_view text = {}, std::string payload = {},
-                                     const runtime::WorkChoice& choice = {});
-  std::expected<void, Error> signal(const RunId& run, std::string_view name, std::string payload,
-                                    runtime::Requester asked);
-  bool works_on(const RunId& run);
+  std::expected<runtime::RunAnswer, Error> ask_and_wait(runtime::RunRequest request);
+  std::expected<void, Error> do_and_wait(runtime::RunRequest request);
+  void perform(runtime::RunRequest&& request, runtime::RunAnswered answered);  // for the service
+  void submit(runtime::RunRequest&& request, runtime::RunAnswered answered);
+  enum class From : std::uint8_t { caller, loop };  // the loop's thread must not wait for room
+  void operate(runtime::RunRequest&& request, runtime::RunAnswered answered, From from);
+  using Known = std::function<void(const runtime::AskReply&, std::expected<void, Error>)>;
+  void ask_then(const RunId& run, Known then);
+  bool works_on(const runtime::AskReply& reply) const;
   bool can_run(const runtime::AskReply& reply) const;
-  std::expected<void, Error> check_can_run(const RunId& run);
-  std::expected<void, Error> perform(const runtime::RunRequest& request);
   void listen();  // to other processes, if they can find the store
 
   EngineSettings settings;
   Env& env;
   runtime::Clock clock;
+  // Above the loop, whose replies still call it when they are dropped.
+  runtime::RunService service{[this](runtime::RunRequest&& request, runtime::RunAnswered answered) {
+    perform(std::move(request), std::move(answered));
+  }};
   std::unique_ptr<store::Store> store;
   runtime::PlanBook book;
   runtime::Feeds feeds;
@@ -281,10 +252,12 @@ std::expected<void, Error> runtime::EngineAccess::hand_over(Engine& engine, exec
   return {};
 }
 
-bool runtime::EngineAccess::works_on(Engine& engine, const RunId& run) { return engine.state_->works_on(run); }
+void runtime::EngineAccess::perform(Engine& engine, RunRequest request, RunAnswered answered) {
+  engine.state_->service.ask(std::move(request), std::move(answered));
+}
 
-std::expected<void, Error> runtime::EngineAccess::perform(Engine& engine, const RunRequest& request) {
-  return engine.state_->perform(request);
+std::expected<runtime::RunAnswer, Error> runtime::EngineAccess::perform(Engine& engine, RunRequest request) {
+  return engine.state_->ask_and_wait(std::move(request));
 }
 
 std::expected<std::shared_ptr<const runtime::AskReply>, Error> runtime::EngineAccess::ask(Engine& engine,
@@ -325,15 +298,6 @@ std::expected<std::uint64_t, Error> runtime::EngineAccess::last_sequence(Engine&
   const auto reply = engine.state_->ask(run, Question::now);
   if (!reply) return std::unexpected{reply.error()};
   return (*reply)->sequence;
-}
-
-std::expected<void, Error> runtime::EngineAccess::retry_failed(Engine& engine, const RunId& run,
-                                                               const WorkChoice& choice) {
-  return engine.state_->operate(Operation::retry_failed, run, engine.state_->asked(), {}, {}, choice);
-}
-
-std::expected<void, Error> runtime::EngineAccess::drop(Engine& engine, const RunId& run, const WorkChoice& choice) {
-  return engine.state_->operate(Operation::drop, run, engine.state_->asked(), {}, {}, choice);
 }
 
 Engine::Engine(EngineSettings settings) {
@@ -538,23 +502,38 @@ Events Engine::subscribe(Subscription subscription) {
 
 runtime::Requester Engine::State::asked(std::string_view why) const {
   return {runtime::new_request_id(clock.now()), settings.name.empty() ? program_name() : settings.name,
-          std::string{why.substr(0, reason_max)}};
+          std::string{why}};
 }
 
-std::expected<void, Error> Engine::State::operate(runtime::Operation operation, const RunId& run,
-                                                  runtime::Requester asked, std::string_view text, std::string payload,
-                                                  const runtime::WorkChoice& choice) {
-  auto reply = std::make_shared<Awaited<runtime::Reply>>();
-  runtime::Operate input{operation, run, std::string{text}, {}, {}, reply, choice.step, choice.item, std::move(asked)};
-  input.payload = payload_of(std::move(payload), input.body);
-  if (!driver.push_when_room(std::move(input))) return stopped();
-  return reply->wait();
+std::expected<runtime::RunAnswer, Error> Engine::State::ask_and_wait(runtime::RunRequest request) {
+  struct Waiting {
+    std::binary_semaphore answered{0};
+    std::expected<runtime::RunAnswer, Error> answer;
+  };
+  const auto waiting = std::make_shared<Waiting>();
+  service.ask(std::move(request), [waiting](std::expected<runtime::RunAnswer, Error> answer) {
+    waiting->answer = std::move(answer);
+    waiting->answered.release();
+  });
+  waiting->answered.acquire();
+  return std::move(waiting->answer);
 }
 
-bool Engine::State::works_on(const RunId& run) {
-  const auto reply = ask(run, runtime::Question::now);
-  if (!reply) return reply.error().code != ErrorCode::not_found;  // a store in trouble is waited for
-  return is_open((*reply)->info.status) && (*reply)->may_go_on && can_run(**reply);
+std::expected<void, Error> Engine::State::do_and_wait(runtime::RunRequest request) {
+  const auto answer = ask_and_wait(std::move(request));
+  return answer ? std::expected<void, Error>{} : std::unexpected{answer.error()};
+}
+
+// `then` is called on the loop's thread, or here when the engine has stopped.
+void Engine::State::ask_then(const RunId& run, Known then) {
+  auto reply = std::make_shared<Called<runtime::AskReply>>(
+      [then = std::move(then)](runtime::AskReply& told, std::expected<void, Error> answer) { then(told, std::move(answer)); });
+  driver.push_when_room(runtime::Ask{runtime::Question::now, run, std::move(reply)});
+}
+
+// A run of a document that waits for somebody to continue it is worked on by nobody.
+bool Engine::State::works_on(const runtime::AskReply& reply) const {
+  return is_open(reply.info.status) && reply.may_go_on && can_run(reply);
 }
 
 // A program's engine has nothing that runs documents, though its shard may have runs of them.
@@ -563,77 +542,126 @@ bool Engine::State::can_run(const runtime::AskReply& reply) const {
   return documents != nullptr || plan == nullptr || !plan->plan->is_document;
 }
 
-std::expected<void, Error> Engine::State::check_can_run(const RunId& run) {
-  const auto reply = ask(run, runtime::Question::now);
-  if (!reply) return std::unexpected{reply.error()};
-  if (can_run(**reply)) return {};
-  return invalid(
-      "this is a run of a document, and the program that owns its part of the store runs none; stop the program first");
+void Engine::State::perform(runtime::RunRequest&& request, runtime::RunAnswered answered) {
+  using runtime::Asked;
+  if (request.asked == Asked::submit) return submit(std::move(request), std::move(answered));
+  if (!request.run) return answered(runtime::RunAnswer{});  // a ping
+  const RunId run = *request.run;
+  if (request.asked == Asked::ping) {
+    return ask_then(run, [this, answered = std::move(answered)](const runtime::AskReply& reply,
+                                                               const std::expected<void, Error>& known) {
+      // A store in trouble is waited for.
+      const bool works = known ? works_on(reply) : known.error().code != ErrorCode::not_found;
+      if (works) return answered(runtime::RunAnswer{});
+      answered(std::unexpected{Error{ErrorCode::not_found, "nobody works on this run here"}});
+    });
+  }
+  const bool runs_something = request.asked == Asked::resume || request.asked == Asked::retry;
+  if (!runs_something || documents != nullptr) return operate(std::move(request), std::move(answered), From::caller);
+  ask_then(run, [this, request = std::move(request), answered = std::move(answered)](
+                    const runtime::AskReply& reply, const std::expected<void, Error>& known) mutable {
+    if (!known) return answered(std::unexpected{known.error()});
+    if (can_run(reply)) return operate(std::move(request), std::move(answered), From::loop);
+    answered(invalid(
+        "this is a run of a document, and the program that owns its part of the store runs none; stop the program first"));
+  });
 }
 
-std::expected<void, Error> Engine::State::perform(const runtime::RunRequest& request) {
+void Engine::State::submit(runtime::RunRequest&& request, runtime::RunAnswered answered) {
+  if (!request.task) return answered(invalid("submit needs a task"));
+  auto run = new_run(*request.task, book.plan_for(*request.task));
+  if (!run) return answered(std::unexpected{run.error()});
+  auto reply = std::make_shared<Called<runtime::SubmitReply>>(
+      [answered = std::move(answered)](runtime::SubmitReply& told, const std::expected<void, Error>& answer) {
+        if (!answer) return answered(std::unexpected{answer.error()});
+        answered(runtime::RunAnswer{told.runs.front().id});
+      });
+  reply->runs.push_back(*std::move(run));
+  driver.push_when_room(runtime::Submit{std::move(reply)});
+}
+
+namespace {
+
+std::expected<runtime::Operation, Error> operation_of(const runtime::RunRequest& request) {
   using runtime::Asked;
   using runtime::Operation;
-  if (!request.run) return {};  // a ping
-  const RunId& run = *request.run;
   switch (request.asked) {
-    case Asked::ping:
-      if (works_on(run)) return {};
-      return std::unexpected{Error{ErrorCode::not_found, "nobody works on this run here"}};
     case Asked::cancel:
-      return operate(Operation::cancel, run, asked(), std::string_view{request.text}.substr(0, reason_max));
+      return Operation::cancel;
     case Asked::pause:
-      return operate(Operation::pause, run, asked());
+      return Operation::pause;
     case Asked::resume:
-      if (auto can = check_can_run(run); !can) return can;
-      return operate(Operation::resume, run, asked());
+      return Operation::resume;
     case Asked::retry:
-      if (auto can = check_can_run(run); !can) return can;
-      return operate(Operation::retry_failed, run, asked(), {}, {}, request.choice);
+      return Operation::retry_failed;
     case Asked::drop:
-      return operate(Operation::drop, run, asked(), {}, {}, request.choice);
-    case Asked::signal:
-      return signal(run, request.text, request.payload, asked());
+      return Operation::drop;
     case Asked::remove:
-      return operate(Operation::remove, run, asked());
+      return Operation::remove;
+    case Asked::signal:
+      if (request.text.empty() || request.text.size() > 200)
+        return invalid("the name of a signal has 1 to 200 characters");
+      if (request.payload.size() > payload_max) return invalid("a payload has at most 1 GiB");
+      return Operation::signal;
+    case Asked::ping:
+    case Asked::submit:
+      break;
   }
   return invalid("this cannot be asked of a run");
+}
+
+}  // namespace
+
+void Engine::State::operate(runtime::RunRequest&& request, runtime::RunAnswered answered, From from) {
+  const auto operation = operation_of(request);
+  if (!operation) return answered(std::unexpected{operation.error()});
+  auto reply = std::make_shared<Called<runtime::Reply>>(
+      [answered = std::move(answered)](runtime::Reply&, const std::expected<void, Error>& answer) {
+        if (answer) return answered(runtime::RunAnswer{});
+        answered(std::unexpected{answer.error()});
+      });
+  runtime::Requester by = std::move(request.by);
+  by.why.resize(std::min(by.why.size(), reason_max));
+  if (by.id == RunId{}) by.id = runtime::new_request_id(clock.now());
+  std::string text = std::move(request.text);
+  if (*operation == runtime::Operation::cancel) text = std::exchange(by.why, {});
+  runtime::Operate input{*operation, *request.run, std::move(text), {}, {}, std::move(reply),
+                         std::move(request.choice.step), request.choice.item, std::move(by)};
+  input.payload = payload_of(std::move(request.payload), input.body);
+  if (from == From::loop) return driver.push(std::move(input));
+  driver.push_when_room(std::move(input));
 }
 
 void Engine::State::listen() {
   const auto address = base::parse_store_address(settings.store);
   if (!address || address->kind == base::StoreKind::memory) return;
-  control = runtime::ControlServer::listen(address->path, [this](const runtime::ControlRequest& asked) {
-    const auto request = runtime::run_request_in(asked);
-    return request ? perform(*request) : std::unexpected{request.error()};
-  });
+  control = runtime::ControlServer::listen(
+      address->path, runtime::control_handler([this](runtime::RunRequest&& request, runtime::RunAnswered answered) {
+        service.ask(std::move(request), std::move(answered));
+      }));
 }
 
 std::expected<void, Error> Engine::cancel(const RunId& run, std::string_view why) {
-  return state_->operate(runtime::Operation::cancel, run, state_->asked(), why.substr(0, reason_max));
+  return state_->do_and_wait({.asked = runtime::Asked::cancel, .run = run, .by = state_->asked(why)});
 }
 std::expected<void, Error> Engine::pause(const RunId& run, std::string_view why) {
-  return state_->operate(runtime::Operation::pause, run, state_->asked(why));
+  return state_->do_and_wait({.asked = runtime::Asked::pause, .run = run, .by = state_->asked(why)});
 }
 std::expected<void, Error> Engine::resume(const RunId& run, std::string_view why) {
-  return state_->operate(runtime::Operation::resume, run, state_->asked(why));
+  return state_->do_and_wait({.asked = runtime::Asked::resume, .run = run, .by = state_->asked(why)});
 }
 std::expected<void, Error> Engine::retry_failed(const RunId& run, std::string_view why) {
-  return state_->operate(runtime::Operation::retry_failed, run, state_->asked(why));
+  return state_->do_and_wait({.asked = runtime::Asked::retry, .run = run, .by = state_->asked(why)});
 }
 std::expected<void, Error> Engine::remove(const RunId& run) {
-  return state_->operate(runtime::Operation::remove, run, state_->asked());
+  return state_->do_and_wait({.asked = runtime::Asked::remove, .run = run, .by = state_->asked()});
 }
-
 std::expected<void, Error> Engine::signal(const RunId& run, std::string_view name, std::string payload) {
-  return state_->signal(run, name, std::move(payload), state_->asked());
-}
-
-std::expected<void, Error> Engine::State::signal(const RunId& run, std::string_view name, std::string payload,
-                                                 runtime::Requester asked) {
-  if (name.empty() || name.size() > 200) return invalid("the name of a signal has 1 to 200 characters");
-  if (payload.size() > payload_max) return invalid("a payload has at most 1 GiB");
-  return operate(runtime::Operation::signal, run, std::move(asked), name, std::move(payload));
+  return state_->do_and_wait({.asked = runtime::Asked::signal,
+                              .run = run,
+                              .text = std::string{name},
+                              .payload = std::move(payload),
+                              .by = state_->asked()});
 }
 
 }  // namespace reprise

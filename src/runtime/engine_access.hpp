@@ -48,12 +48,10 @@ struct EngineAccess {
   static store::Store& store(Engine& engine);
   static std::shared_ptr<const core::Plan> plan(Engine& engine, std::uint32_t number);  // nullptr: not known
   static core::FactsDecoder facts_decoder(Engine& engine);
-  static bool works_on(Engine& engine, const RunId& run);  // it is open, and this engine goes on with it
   static std::expected<std::uint64_t, Error> last_sequence(Engine& engine, const RunId& run);  // of its events
-  static std::expected<void, Error> retry_failed(Engine& engine, const RunId& run, const WorkChoice& choice);
-  // What another process asks; waits until it is recorded.
-  static std::expected<void, Error> perform(Engine& engine, const RunRequest& request);
-  static std::expected<void, Error> drop(Engine& engine, const RunId& run, const WorkChoice& choice);
+  // What is asked of runs, by whomever (run_service.hpp). The answer comes on any thread, or is waited for.
+  static void perform(Engine& engine, RunRequest request, RunAnswered answered);
+  static std::expected<RunAnswer, Error> perform(Engine& engine, RunRequest request);
 };
 
 }  // namespace reprise::runtime

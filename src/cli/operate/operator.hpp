@@ -14,7 +14,6 @@
 
 #include "exec/document/relocation.hpp"
 #include "host/flow_host.hpp"
-#include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
 #include "runtime/run_reader.hpp"
 
@@ -24,7 +23,7 @@ class Operator {
  public:
   explicit Operator(host::FlowHost& host) : host_{host} {}
 
-  std::expected<void, Error> operator()(const runtime::ControlRequest& asked);
+  void operator()(runtime::RunRequest&& request, runtime::RunAnswered answered);
 
  private:
   std::expected<void, Error> check_can_run(const RunId& run) const;
@@ -32,8 +31,8 @@ class Operator {
   host::FlowHost& host_;
 };
 
-// What failed in the run is ready once more, and goes on.
-std::expected<void, Error> retry_here(host::FlowHost& host, const RunId& run, const runtime::WorkChoice& choice);
+// What failed in the run is ready once more, and goes on. The host must outlive the answer.
+void retry_here(host::FlowHost& host, runtime::RunRequest&& request, runtime::RunAnswered answered);
 
 // What this machine or this environment lacks, so that the run would fail for good at once.
 struct Obstacle {

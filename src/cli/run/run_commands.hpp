@@ -17,6 +17,7 @@ namespace reprise::cli {
 enum class ProgressMode : std::uint8_t { automatic, live, plain, json, quiet };
 
 struct WatchOptions {  // of every command that runs something to its end
+  std::string command = "run";  // as it was called: what is asked of runs says so
   std::string store;
   ProgressMode progress = ProgressMode::automatic;
   bool json = false;          // the result as one JSON document
@@ -63,13 +64,15 @@ struct ResumeOptions {  // resume, retry, dead-letters retry
   std::string step;
   std::optional<std::uint64_t> item;
   std::string directory;  // where the folder of the run is now; empty = where it was
+  std::string why;        // a reason, for the history
 };
 
 struct OperateOptions {  // cancel, pause, signal, wait, rm, dead-letters drop
   std::string store;
   std::string run;
-  std::string text;     // cancel: why. signal: its name. drop: STEP[ITEM]
+  std::string text;     // signal: its name. drop: STEP[ITEM]
   std::string payload;  // signal
+  std::string why;      // a reason, for the history
 };
 
 struct ValidateOptions {

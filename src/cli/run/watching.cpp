@@ -14,6 +14,7 @@
 
 #include "cli/io.hpp"
 #include "cli/look/looking.hpp"
+#include "cli/operate/asker.hpp"
 #include "cli/operate/operator.hpp"
 #include "cli/store_option.hpp"
 #include "exec/document/program.hpp"
@@ -127,6 +128,7 @@ std::expected<void, Error> RunSession::work_with(store::OwnedShard owned) {
   callbacks.warn = [](const std::string& warning) { print_error("reprise: warning: " + warning + "\n"); };
   auto host = host::FlowHost::open({.shard = std::move(owned.store),
                                     .store_folder = folder_,
+                                    .name = asker_name(options_.command),
                                     .stderr_through = stderr_through_,
                                     .moved = options_.moved,
                                     .callbacks = std::move(callbacks)});
@@ -136,9 +138,10 @@ std::expected<void, Error> RunSession::work_with(store::OwnedShard owned) {
   owns_shard_ = true;
   if (shard_.path.empty()) return {};
   control_ = runtime::ControlServer::listen(
-      shard_.path, [asked = std::make_shared<Operator>(*host_)](const runtime::ControlRequest& request) {
-        return (*asked)(request);
-      });
+      shard_.path, runtime::control_handler([asked = std::make_shared<Operator>(*host_)](
+                                                runtime::RunRequest&& request, runtime::RunAnswered answered) {
+        (*asked)(std::move(request), std::move(answered));
+      }));
   return {};
 }
 
@@ -201,36 +204,43 @@ std::expected<void, Error> RunSession::attach(const store::Shard& shard) {
   return work_with(*std::move(owned));
 }
 
+runtime::Requester RunSession::asked() const { return asker(options_.command); }
+
 std::expected<void, Error> RunSession::ask_or_do(
-    const runtime::ControlRequest& request, const std::function<std::expected<void, Error>(host::FlowHost&)>& here) {
+    const runtime::RunRequest& request, const std::function<std::expected<void, Error>(host::FlowHost&)>& here) {
   while (host_ == nullptr) {
-    auto answer = runtime::ask_owner(shard_.path, request);
+    auto answer = runtime::ask_owner(shard_.path, runtime::control_request_of(request));
     // Without an answer it was not done: the owner ends.
     const bool is_answered = answer && (*answer || answer->error().code != ErrorCode::store_unavailable);
-    if (is_answered) return *answer;
+    if (is_answered) return runtime::done_or_error(*answer);
     if (auto attached = attach(shard_); !attached) return attached;
   }
   return here(*host_);
 }
 
-std::expected<std::uint64_t, Error> RunSession::go_on(const RunId& run) {
-  if (host_ != nullptr) return host_->go_on(run);
+std::expected<std::uint64_t, Error> RunSession::go_on(const RunId& run, const runtime::Requester& by) {
+  if (host_ != nullptr) return host_->go_on(run, by);
   const auto view = recorded_view(run);
   if (!view) return std::unexpected{view.error()};
   const std::uint64_t before = view->sequence;
   if (view->info.status == RunStatus::succeeded || view->info.status == RunStatus::failed) return before;
-  const auto asked = ask_or_do({"resume", to_string(run)}, [&](host::FlowHost& host) -> std::expected<void, Error> {
-    const auto going = host.go_on(run);
-    if (!going) return std::unexpected{going.error()};
-    return {};
-  });
-  if (!asked) return std::unexpected{asked.error()};
+  const auto done = ask_or_do({.asked = runtime::Asked::resume, .run = run, .by = by},
+                              [&](host::FlowHost& host) -> std::expected<void, Error> {
+                                const auto going = host.go_on(run, by);
+                                if (!going) return std::unexpected{going.error()};
+                                return {};
+                              });
+  if (!done) return std::unexpected{done.error()};
   return before;
 }
 
-std::expected<void, Error> RunSession::retry(const RunId& run, const runtime::WorkChoice& choice) {
-  return ask_or_do(runtime::request_for("retry", run, choice),
-                   [&](host::FlowHost& host) { return retry_here(host, run, choice); });
+std::expected<void, Error> RunSession::retry(const runtime::RunRequest& request) {
+  return ask_or_do(request, [&](host::FlowHost& host) -> std::expected<void, Error> {
+    const auto again = runtime::EngineAccess::perform(host.engine(), request);
+    if (!again) return std::unexpected{again.error()};
+    host.allow(*request.run);  // only once it is ready: what cannot be retried must not go on because of the question
+    return {};
+  });
 }
 
 // ---- signals and trouble ----------------------------------------
@@ -401,10 +411,10 @@ std::expected<bool, Error> RunSession::is_ours_now(const RunId& run) {
     const auto view = recorded_view(run);
     if (!view) return std::unexpected{view.error()};
     if (view->info.status != RunStatus::running) return false;
-    if (auto asked =
-            ask_or_do({"resume", to_string(run)}, [](host::FlowHost&) { return std::expected<void, Error>{}; });
-        !asked)
-      return std::unexpected{asked.error()};
+    if (auto done = ask_or_do({.asked = runtime::Asked::resume, .run = run, .by = asked()},
+                              [](host::FlowHost&) { return std::expected<void, Error>{}; });
+        !done)
+      return std::unexpected{done.error()};
   } else {
     auto owned = ledger_->open_shard(shard_);
     if (!owned && owned.error().code == ErrorCode::store_locked) return false;

@@ -57,6 +57,7 @@ CommandShape run_command(RunFlowOptions& options) {
 CommandShape exec_shape(ExecOptions& options) {
   CommandShape command = command_named("exec", "Runs one command, retried and durable");
   options.watch.only_trouble = true;
+  options.watch.command = "exec";
   add_watching(command, options.watch);
   add_option(command, "--retry", options.retry, "NAME", "none, standard (default), aggressive or patient");
   add_option(command, "--max-attempts", options.max_attempts, "N", "attempts in all, or unlimited");
@@ -96,16 +97,22 @@ CommandShape exec_shape(ExecOptions& options) {
   return command;
 }
 
+void add_why(CommandShape& command, std::string& why) {
+  add_option(command, "--why", why, "TEXT", "a reason, for the history");
+}
+
 enum class Extent : bool { run, may_be_part };  // --step and --item
 
 // `parent`: the words above the command, for its example: "dead-letters ".
 CommandShape resume_command(const std::string& parent, const std::string& name, const char* help,
                             ResumeOptions& options, Extent extent, int (*action)(const ResumeOptions&)) {
   CommandShape command = command_named(name, help);
+  options.watch.command = parent + name;
   add_watching(command, options.watch);
   add_callbacks(command, options.watch);
   add_run_name(command, options.run);
   add_option(command, "--directory", options.directory, "DIR", "where the folder of the run is now, if it was moved");
+  add_why(command, options.why);
   if (extent == Extent::may_be_part) {
     add_option(command, "--step", options.step, "STEP", "only this step");
     add_number(command, "--item", options.item, {0, UINT32_MAX}, "only this item of it (0 is the first)");
@@ -127,7 +134,13 @@ CommandShape operation(const std::string& name, const char* help, OperateOptions
 
 CommandShape cancel_command(OperateOptions& options) {
   CommandShape command = operation("cancel", "Stops a run; it can be resumed", options, cancel);
-  add_option(command, "--why", options.text, "TEXT", "a reason, for the history");
+  add_why(command, options.why);
+  return command;
+}
+
+CommandShape pause_command(OperateOptions& options) {
+  CommandShape command = operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options, pause);
+  add_why(command, options.why);
   return command;
 }
 
@@ -143,6 +156,7 @@ CommandShape signal_command(OperateOptions& options) {
 CommandShape drop_command(OperateOptions& options) {
   CommandShape command = operation("drop", "Discards a dead letter", options, dead_letters_drop);
   add_place(command, options.text, Presence::required);
+  add_why(command, options.why);
   set_footer(command, "  reprise dead-letters drop @last 'fetch[57]'");
   return command;
 }
@@ -171,8 +185,7 @@ void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOpti
              "  reprise retry @last-failed");
   commands.push_back(std::move(again));
   commands.push_back(cancel_command(options.cancel));
-  commands.push_back(
-      operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options.pause, pause));
+  commands.push_back(pause_command(options.pause));
   commands.push_back(signal_command(options.signal));
   commands.push_back(operation("wait", "Waits until a run has ended; gives its exit code", options.wait, wait_for));
   commands.push_back(operation("rm", "Deletes a run that has ended, and its logs", options.remove, remove_run));

@@ -94,6 +94,10 @@ bool was_visited_enough(const RunProjection& run) {
   return run.run().has_ended() && run.run().reason == StopReason::max_visits;
 }
 
+std::string why_words(const Event& event) {
+  return event.request && !event.request->why.empty() ? ": " + text::safe_to_show(event.request->why) : "";
+}
+
 std::string note_words(const Event& event, const core::Plan& plan) {
   const std::string at = " at " + moment(event.time);
   switch (event.type) {
@@ -104,11 +108,15 @@ std::string note_words(const Event& event, const core::Plan& plan) {
         return "The deadline of the run" +
                (plan.deadline > 0 ? ", " + text::format_duration(Duration{plan.deadline}) + "," : "") + " passed" + at +
                ".";
-      return "The run was cancelled" + at + (event.text.empty() ? "." : ": " + text::safe_to_show(event.text) + ".");
+      return "The run was cancelled" + at + asker_words(event.request) + (event.text.empty() ? "." : ": " + text::safe_to_show(event.text) + ".");
     case EventType::reopened:
-      if (event.resumes) return "The run was resumed" + at + ".";
+      if (event.resumes) return "The run was resumed" + at + asker_words(event.request) + why_words(event) + ".";
       return "What had failed" + (event.text.empty() ? "" : " in " + text::safe_to_show(event.text)) +
-             " was tried again, because somebody asked" + at + ".";
+             " was tried again, because somebody asked" + at + asker_words(event.request) + why_words(event) + ".";
+    case EventType::paused:
+      return "The run was paused" + at + asker_words(event.request) + why_words(event) + ".";
+    case EventType::resumed:
+      return "The run was resumed" + at + asker_words(event.request) + why_words(event) + ".";
     case EventType::revisited:
       return "The run went back to " + text::safe_to_show(event.step) + at + ", as on_failure says.";
     case EventType::ended:
