@@ -33,6 +33,8 @@ constexpr unsigned resumes = 1U << 5U;
 constexpr unsigned how = 1U << 7U;     // interrupted
 constexpr unsigned reason = 1U << 4U;  // skipped
 constexpr unsigned withdrawn = 1U << 4U;  // reserved
+constexpr unsigned on_request = 1U << 4U;  // revisited
+constexpr unsigned only_this = 1U << 6U;   // revisited, reopened
 
 constexpr unsigned returns = 1U << 4U;  // handed_over; `due` is as above
 constexpr unsigned reopens = 1U << 6U;
@@ -155,8 +157,8 @@ class EventBytes {
   // The most is `handed_over` with every number at its largest: 27 bytes that all types share, 26 of its own, and 78 of its failure.
   // `failed` follows with 27, 7 and 78, and `retrying` with 27 and 55.
   static constexpr std::size_t number_bytes_max = 160;
-  static constexpr std::size_t tails_max = 8;  // a failure has five: type, message, details, numbers and evidence
-  static constexpr std::size_t late_numbers_max = 4;  // three of a failure, and a length
+  static constexpr std::size_t tails_max = 9;  // a failure has six: type, message, details, numbers, evidence and a number
+  static constexpr std::size_t late_numbers_max = 5;  // four of a failure, and a length
 
   char* begin() noexcept { return buffer_ + varint_bytes_max; }
   const char* begin() const noexcept { return buffer_ + varint_bytes_max; }
@@ -190,9 +192,11 @@ PayloadView take_payload(ByteReader& in, std::uint64_t head) noexcept {
 
 // What came after the first version stands behind the rest, where its readers do not look.
 void draft_later_fields(EventBytes& draft, const Failure& failure) noexcept {
-  if (failure.cause == 0 && failure.evidence_size == 0 && failure.evidence.empty()) return;
+  const bool has_command = failure.command != 0;
+  if (failure.cause == 0 && failure.evidence_size == 0 && failure.evidence.empty() && !has_command) return;
   draft.numbers_at_the_end({failure.cause, failure.evidence_size, failure.evidence.size()});
   draft.bytes(failure.evidence);
+  if (has_command) draft.numbers_at_the_end({failure.command});
 }
 
 void read_later_fields(ByteReader& in, Failure& failure) {
@@ -200,6 +204,7 @@ void read_later_fields(ByteReader& in, Failure& failure) {
   failure.cause = in.varint();
   failure.evidence_size = in.varint();
   failure.evidence = in.bytes();
+  if (!in.at_end()) failure.command = in.varint32();
 }
 
 void draft_failure(EventBytes& draft, const Failure& failure) noexcept {
@@ -389,7 +394,7 @@ void read_interrupted(ByteReader& in, unsigned flags, Record& record, Failure& f
 }
 
 unsigned put_reopened(EventBytes& draft, const Record& record) noexcept {
-  const unsigned flags = record.resumes ? bit::resumes : 0U;
+  const unsigned flags = (record.resumes ? bit::resumes : 0U) | (record.only_this ? bit::only_this : 0U);
   if (record.from_step == 0) return flags;
   draft.varint(record.from_step);
   draft.varint(record.items);
@@ -398,6 +403,7 @@ unsigned put_reopened(EventBytes& draft, const Record& record) noexcept {
 
 void read_reopened(ByteReader& in, unsigned flags, Record& record) noexcept {
   record.resumes = (flags & bit::resumes) != 0;
+  record.only_this = (flags & bit::only_this) != 0;
   if ((flags & bit::part) == 0) return;
   record.from_step = in.varint32();
   record.items = in.varint32();
@@ -496,10 +502,12 @@ unsigned put_fields(EventBytes& draft, const Record& record) noexcept {
       return 0;
     case EventType::circuit_opened:
       draft.varint(record.fingerprint);
-      return 0;
+      if (record.due == 0) return 0;
+      draft.signed_varint(minus(record.due, record.time));
+      return bit::due;
     case EventType::revisited:
       draft.varint(record.from_step);
-      return 0;
+      return (record.on_request ? bit::on_request : 0U) | (record.only_this ? bit::only_this : 0U);
     case EventType::skipped:
       if (record.reason == StopReason::none) return 0;
       draft.byte(static_cast<unsigned>(record.reason));
@@ -553,9 +561,12 @@ void read_fields(ByteReader& in, unsigned flags, Record& record, Failure& failur
       return;
     case EventType::circuit_opened:
       record.fingerprint = in.varint();
+      if ((flags & bit::due) != 0) record.due = plus(record.time, in.signed_varint());
       return;
     case EventType::revisited:
       record.from_step = in.varint32();
+      record.on_request = (flags & bit::on_request) != 0;
+      record.only_this = (flags & bit::only_this) != 0;
       return;
     case EventType::skipped:
       if ((flags & bit::reason) != 0) record.reason = read_word<StopReason>(in, last_reason);

@@ -32,6 +32,8 @@ bool concerns_one_item(EventType type) {
     case EventType::dead_lettered:
     case EventType::dropped:
     case EventType::circuit_opened:
+    case EventType::circuit_half_opened:
+    case EventType::circuit_closed:
     case EventType::progress:
     case EventType::handed_over:
     case EventType::handed_back:
