@@ -355,6 +355,16 @@ StepPlan step_of_item(const StepPlan& step, std::uint32_t item) {
   return own;
 }
 
+StepPlan step_of_command(const StepPlan& step, std::uint32_t command) {
+  StepPlan own = step;
+  if (const CommandPolicy* const policy = step.policy_of_command(command)) {
+    own.policy = policy->policy;
+    own.level = PolicyLevel::step;
+    own.policy_line = policy->line;
+  }
+  return own;
+}
+
 std::vector<event::StepLabel> step_labels(const Plan& plan) {
   std::vector<event::StepLabel> labels;
   for (const StepPlan& step : plan.steps) labels.push_back({*step.name, step.actor_type});

@@ -114,6 +114,8 @@ struct StepPlan {
 
 // The step as one of its items has it: with the policy that the item brought along, if it did.
 StepPlan step_of_item(const StepPlan& step, std::uint32_t item);
+// The step as one of its commands has it, which has a policy of its own.
+StepPlan step_of_command(const StepPlan& step, std::uint32_t command);
 
 struct Plan {
   std::string name;  // of the handler or flow

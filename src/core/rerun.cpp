@@ -14,12 +14,16 @@ bool has_begun(const StepState& state) noexcept {
 // Steps that need it have begun in no other case.
 void Core::complete(Run& run, Record& completed, Time now) {
   const std::uint32_t step = completed.step;
+  std::vector<std::uint32_t> stale;
+  for (const std::uint32_t dependant : run.step_plan(step).dependants) {
+    const StepPlan& plan = run.step_plan(dependant);
+    if (has_begun(run.steps[dependant]) && plan.runs_again && !plan.runs_finally) stale.push_back(dependant);
+  }
+  if (run.step_extra(step).keeps_dependants) stale.clear();
   emit(run, completed, now);
   turn_circuit(run, step, now);
-  if (run.step_extra(step).keeps_dependants) return;
-  for (const std::uint32_t dependant : run.step_plan(step).dependants) {
-    const bool is_stale = has_begun(run.steps[dependant]) && run.step_plan(dependant).runs_again;
-    if (is_stale && !run.step_plan(dependant).runs_finally) run_again(run, dependant, step, false, now);
+  for (const std::uint32_t dependant : stale) {
+    if (has_begun(run.steps[dependant])) run_again(run, dependant, step, false, now);  // it may need another of them
   }
 }
 

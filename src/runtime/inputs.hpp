@@ -68,6 +68,7 @@ struct Operate {
   std::shared_ptr<Reply> reply;
   std::string step = {};  // retry_failed, drop: only this one; empty = all
   std::optional<std::uint32_t> item = {};
+  bool only = false;  // retry_failed: the steps that need it keep what they have
 };
 
 // What is known about one run.

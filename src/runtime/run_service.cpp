@@ -29,10 +29,13 @@ std::optional<Asked> asked_by(std::string_view operation) {
 
 std::expected<WorkChoice, Error> choice_in(const ControlRequest& request) {
   WorkChoice choice{.step = request.text};
-  if (request.payload.empty()) return choice;
+  std::string_view number = request.payload;
+  choice.only = number.ends_with('!');
+  if (choice.only) number.remove_suffix(1);
+  if (number.empty()) return choice;
   std::uint32_t item = 0;
-  const char* const end = request.payload.data() + request.payload.size();
-  const auto [stop, mistake] = std::from_chars(request.payload.data(), end, item);
+  const char* const end = number.data() + number.size();
+  const auto [stop, mistake] = std::from_chars(number.data(), end, item);
   if (mistake != std::errc{} || stop != end) return refused("this is not the number of an item");
   choice.item = item;
   return choice;
@@ -59,7 +62,7 @@ std::expected<RunRequest, Error> run_request_in(const ControlRequest& request) {
 }
 
 ControlRequest request_for(std::string operation, const RunId& run, const WorkChoice& choice) {
-  return {std::move(operation), to_string(run), choice.step, choice.item ? std::to_string(*choice.item) : ""};
+  return {std::move(operation), to_string(run), choice.step, (choice.item ? std::to_string(*choice.item) : "") + (choice.only ? "!" : "")};
 }
 
 }  // namespace reprise::runtime

@@ -20,6 +20,7 @@ namespace reprise::runtime {
 struct WorkChoice {
   std::string step = {};  // empty = all
   std::optional<std::uint32_t> item = {};
+  bool only = false;  // retry: the steps that need it keep what they have
 };
 
 enum class Asked : std::uint8_t { ping, cancel, pause, resume, retry, drop, signal, remove };
@@ -35,7 +36,7 @@ struct RunRequest {
 // `invalid`: an unknown operation, no run, not the number of an item.
 std::expected<RunRequest, Error> run_request_in(const ControlRequest& request);
 
-// For one step or item of a run: its name in `text`, its number in `payload`.
+// For one step or item of a run: its name in `text`, its number in `payload`, behind it `!` when the steps that need it keep what they have.
 ControlRequest request_for(std::string operation, const RunId& run, const WorkChoice& choice);
 
 }  // namespace reprise::runtime
