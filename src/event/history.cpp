@@ -35,6 +35,8 @@ bool concerns_a_step(EventType type) noexcept {
     case EventType::rework:
     case EventType::dead_lettered:
     case EventType::circuit_opened:
+    case EventType::circuit_half_opened:
+    case EventType::circuit_closed:
     case EventType::progress:
     case EventType::revisited:
     case EventType::dropped:
@@ -96,6 +98,8 @@ std::optional<Record> record_of(const Event& event, const StepNumbers& steps) {
   record.cut = event.cut;
   record.withdrawn = event.withdrawn;
   record.resumes = event.resumes;
+  record.on_request = event.on_request;
+  record.only_this = event.only_this;
   record.reason = event.reason;
   record.rule = event.rule;
   record.status = event.status;
@@ -181,8 +185,16 @@ Event EventHistory::add(const Record& record) {
       break;
     case EventType::reopened:
       event.resumes = record.resumes;
+      event.only_this = record.only_this;
       if (record.from_step > 0 && record.from_step <= steps_.size()) event.text = steps_[record.from_step - 1].name;
       if (record.items > 0) event.only_item = record.items - 1;
+      break;
+    case EventType::revisited:
+      event.on_request = record.on_request;
+      event.only_this = record.only_this;
+      break;
+    case EventType::circuit_opened:
+      if (record.due != 0) event.due = wall_time(record.due);
       break;
     case EventType::fallback:
       event.text = record.stage == 1 ? "fallback" : "on_failure";

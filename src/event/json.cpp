@@ -154,6 +154,14 @@ void set_fields(Value& object, const Event& event) {
       if (!event.text.empty()) object.set("only_step", event.text);
       if (event.only_item) object.set("only_item", whole(*event.only_item));
       if (event.resumes) object.set("resumes", true);
+      if (event.only_this) object.set("only_this", true);
+      return;
+    case EventType::revisited:
+      if (event.on_request) object.set("on_request", true);
+      if (event.only_this) object.set("only_this", true);
+      return;
+    case EventType::circuit_opened:
+      if (event.due != WallTime{}) object.set("due_at", base::to_rfc3339(event.due));
       return;
     case EventType::skipped:
       if (event.reason != StopReason::none) object.set("reason", word(name_of(event.reason)));

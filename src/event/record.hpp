@@ -75,6 +75,8 @@ struct Record {
   bool precondition = false;                             // failed: before attempt 1
   bool cut = false;                                      // failed: the limit of the item itself ended the attempt
   bool resumes = false;                                  // reopened: what was stopped, and nothing that had failed
+  bool on_request = false;                               // revisited: not by on_failure
+  bool only_this = false;                                // reopened, revisited: the steps that need it keep what they have
   bool floored = false;                                  // retrying
   bool returns = false;                                  // handed_over: the attempt checks what it brings
   bool reopens = false;                                  // handed_over: it is being cancelled, and is to begin again
@@ -86,7 +88,8 @@ struct Record {
   const Failure* failure = nullptr;  // failed; interrupted: how; handed_over: of an attempt whose time is over
   std::int64_t delay = 0;            // retrying
   std::int64_t nominal = 0, delay_min = 0, delay_max = 0;  // retrying: the range of the draw
-  Time due = 0;               // retrying; submitted with a delay; handed_over, extended: the end of its time. 0 = none
+  // retrying; submitted with a delay; handed_over, extended: the end of its time; circuit_opened: of the time in which nothing begins. 0 = none
+  Time due = 0;
   std::uint32_t plan = 0;     // submitted: number of the plan in the store
   std::uint8_t priority = 0;  // submitted
   std::uint32_t items = 0;    // submitted, prepared; reopened: 1 + the only item, 0 = all

@@ -82,6 +82,7 @@ struct Operate {
   std::string step = {};  // retry_failed, drop: only this one; empty = all
   std::optional<std::uint32_t> item = {};
   Requester asked = {};  // a cancel's `why` is its text
+  bool only = false;  // retry_failed: the steps that need it keep what they have
 };
 
 // What is known about one run.

@@ -280,7 +280,7 @@ namespace {
 
 // What the operator named, as numbers.
 std::expected<core::Core::Choice, Error> choice_of(const core::Run& run, const Operate& operate) {
-  core::Core::Choice choice{.item = operate.item};
+  core::Core::Choice choice{.item = operate.item, .only = operate.only};
   if (operate.step.empty()) return choice;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     if (*run.step_plan(step).name == operate.step) choice.step = step;
