@@ -127,6 +127,10 @@ bool Core::failed(const AttemptId& id, const Failure& failure, bool precondition
   const bool is_over = deadline <= now || (is_cut_with_run && deadline != INT64_MAX);
   if (is_over && !run->cancel_requested && run->paused_at == 0)
     request_cancel(*run, "deadline", StopReason::deadline, now);
+  if (run->function != nullptr && find_open(id, run) == nullptr) {  // nobody waits for it any more
+    settle(*run, now);
+    return true;
+  }
   const bool is_stopped = is_cut_with_run || failure.failure_class == FailureClass::canceled;
   if (run->cancel_requested && is_stopped) {
     interrupt_attempt(*run, id.step, id.item, &failure, true, now);
@@ -310,6 +314,7 @@ Decision Core::judge(Run& run, std::uint32_t step, std::uint32_t index, const Fa
 }
 
 void Core::cancel_by_step(Run& run, std::uint32_t step, Time now) {
+  if (run.operation(step) != nullptr) return dismiss(run, step, now);
   if (run.cancel_requested) return;
   request_cancel(run, "step \"" + *run.step_plan(step).name + "\" said so", StopReason::canceled, now);
 }
@@ -611,7 +616,7 @@ void Core::fire_step(Run& run, std::uint32_t step, Time now) {
     complete(run, record, now);
   } else {
     const Failure failure{.type = "TimeoutError",
-                          .message = "no signal \"" + plan.signal + "\" came in time",
+                          .message = "no signal \"" + run.signal_of(step) + "\" came in time",
                           .failure_class = FailureClass::transient,
                           .kind = FailureKind::timeout};
     Record record{.type = EventType::failed,
@@ -637,6 +642,7 @@ Core::Answer Core::cancel(Run& run, std::string_view why, Time now, const event:
 
 void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Time now,
                           const event::RequestView& asked) {
+  if (run.function != nullptr) return cancel_function(run, why, reason, now, asked);
   Record record{.type = EventType::cancel_requested, .reason = reason, .text = why, .request = asked};
   emit(run, record, now);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
@@ -685,6 +691,7 @@ Core::Answer Core::pause(Run& run, Time now, const event::RequestView& asked) {
 
 Core::Answer Core::resume(Run& run, Time now, const event::RequestView& asked) {
   if (run.status == RunStatus::canceled) {
+    if (run.function != nullptr) return refuse("a function that was cancelled has undone what it did: submit it again");
     Record record{.type = EventType::reopened, .resumes = true, .request = asked};
     emit(run, record, now);
     for (std::uint32_t step = 0; step < run.step_count(); ++step) {
@@ -725,6 +732,7 @@ Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now, const 
     });
   }
   if (!run.has_ended()) return refuse("the run has not ended yet");
+  if (run.function != nullptr) return refuse("a function that has failed has undone what it did: submit it again");
   const bool runs_again = failed == 0 && is_done && run.step_plan(*choice.step).runs_again;
   if (failed == 0 && !runs_again && run.status == RunStatus::canceled)
     return refuse("the run was cancelled, nothing in it has failed: resume goes on with it");
@@ -755,10 +763,13 @@ Core::Answer Core::drop(Run& run, const Choice& choice, Time now, const event::R
 
 void Core::deliver_signals(Run& run, Time now) {
   if (run.extra == nullptr || run.extra->signals.empty() || run.paused_at != 0 || run.cancel_requested) return;
-  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    const StepPlan& plan = run.step_plan(step);
-    if (plan.kind != StepKind::signal || run.steps[step].status != StepStatus::active) continue;
-    const auto found = std::ranges::find(run.extra->signals, plan.signal, &Signal::name);
+  std::vector<std::uint32_t> waiting;
+  run.for_each_open_step([&](std::uint32_t step) {
+    const bool waits = run.waits_for_signal(step) && run.steps[step].status == StepStatus::active;
+    if (waits) waiting.push_back(step);
+  });
+  for (const std::uint32_t step : waiting) {
+    const auto found = std::ranges::find(run.extra->signals, run.signal_of(step), &Signal::name);
     if (found == run.extra->signals.end()) continue;
     const Payload payload = found->payload;
     Record record{.type = EventType::completed, .step = step, .payload = payload.view()};
@@ -806,6 +817,7 @@ bool is_time_for_finally(const Run& run) {
 void Core::settle(Run& run, Time now) {
   if (run.has_ended()) return;
   deliver_signals(run, now);
+  if (run.function != nullptr) return settle_function(run, now);
   while (!run.finished.empty()) {
     const std::uint32_t step = run.finished.back();
     run.finished.pop_back();
@@ -896,6 +908,9 @@ namespace {
 // Does the record speak of a step and an item that exist?
 bool fits(const Run& run, const Record& record) {
   if (run.steps == nullptr || record.step >= run.step_count()) return false;
+  const Operation* const operation = run.operation(record.step);
+  // One that has ended says nothing more: its end is counted once.
+  if (operation != nullptr && operation->ended_at != 0 && record.type != EventType::dropped) return false;
   const StepState& state = run.steps[record.step];
   return record.item == 0 || (state.map != nullptr && record.item < state.items);
 }
@@ -909,7 +924,7 @@ bool Core::restore(Run& run, std::string_view state) {
 
 bool Core::replay(Run& run, const Record& record) {
   const bool is_first = record.type == EventType::submitted;
-  if (is_first ? plan(record.plan) == nullptr : !fits(run, record)) return false;
+  if (is_first ? plan(record.plan) == nullptr : !fits(run, record) && !adds_step(run, record)) return false;
   apply(run, record);
   run.finished.clear();
   return true;
@@ -926,7 +941,7 @@ bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence
     if (record.sequence != run.sequence + 1) return false;
     const bool is_first = record.type == EventType::submitted;
     if (is_first != (run.sequence == 0) || (is_first && plan(record.plan) == nullptr)) return false;
-    if (!is_first && !fits(run, record)) return false;
+    if (!is_first && !fits(run, record) && !adds_step(run, record)) return false;
     if (run.events.empty()) {
       event::put_chunk_header(run.events, is_first ? record.time : time_before);
       run.events_first = before + 1;
@@ -957,7 +972,7 @@ void Core::adopt(Run& run, Time now) {
     const StepState& state = run.steps[step];
     run.running += state.running;
     run.reserved += state.reserved;
-    queues_[run.plan->queues[step]].taken += state.taken();
+    queues_[run.queue_of(step)].taken += state.taken();
     counters_.running += state.running;
     counters_.reserved += state.reserved;
   }
@@ -974,6 +989,7 @@ void Core::adopt(Run& run, Time now) {
     request_cancel(run, "deadline", StopReason::deadline, now);
   }
   settle(run, now);
+  if (!run.has_ended()) announce(run);
 }
 
 void Core::lose_running_attempts(Run& run, Time now) {

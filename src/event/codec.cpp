@@ -25,7 +25,7 @@ constexpr unsigned attempt_bits = 3U << attempt_shift;
 
 // The upper half belongs to the type.
 namespace bit {
-constexpr unsigned payload = 1U << 4U;  // submitted, prepared, completed, signaled
+constexpr unsigned payload = 1U << 4U;  // submitted, prepared, completed, signaled, called, continued, published
 constexpr unsigned due = 1U << 5U;      // submitted, retrying
 constexpr unsigned text = 1U << 6U;     // submitted, completed; prepared: policies
 constexpr unsigned facts = 1U << 7U;    // submitted
@@ -37,6 +37,8 @@ constexpr unsigned withdrawn = 1U << 4U;  // reserved
 constexpr unsigned request = 1U << 6U;    // what people ask for: cancel_requested, paused, resumed, reopened, signaled, dropped
 constexpr unsigned on_request = 1U << 4U;  // revisited
 constexpr unsigned only_this = 1U << 7U;   // revisited, reopened
+constexpr unsigned begins = 1U << 6U;    // called: an undo of before; `payload` and `due` are as above
+constexpr unsigned shielded = 1U << 7U;  // called
 
 constexpr unsigned returns = 1U << 4U;  // handed_over; `due` is as above
 constexpr unsigned reopens = 1U << 6U;
@@ -500,6 +502,53 @@ void read_handed_over(ByteReader& in, unsigned flags, Record& record, Failure& f
   if (!is_run && (flags & bit::address) != 0) record.text = in.bytes();
 }
 
+// Without a path it is an undo that was recorded before, and begins now.
+unsigned put_called(EventBytes& draft, const Record& record) noexcept {
+  if (record.path.empty()) return bit::begins;
+  draft.byte(static_cast<unsigned>(record.operation));
+  draft.varint(record.plan);
+  unsigned flags = record.shielded ? bit::shielded : 0U;
+  if (record.due != 0) {
+    flags |= bit::due;
+    draft.signed_varint(minus(record.due, record.time));
+  }
+  draft.text(record.path);
+  draft.text(record.text);
+  draft.text(record.place);
+  return flags | put_optional_payload(draft, record.payload);
+}
+
+void read_called(ByteReader& in, unsigned flags, Record& record) noexcept {
+  if ((flags & bit::begins) != 0) return;
+  record.operation = read_word<OperationKind>(in, last_operation_kind);
+  record.plan = in.varint32();
+  record.shielded = (flags & bit::shielded) != 0;
+  if ((flags & bit::due) != 0) record.due = plus(record.time, in.signed_varint());
+  const std::uint64_t path_bytes = in.varint();
+  const std::uint64_t text_bytes = in.varint();
+  const std::uint64_t place_bytes = in.varint();
+  const std::uint64_t payload = (flags & bit::payload) != 0 ? in.varint() : 0;
+  record.path = in.take(path_bytes);
+  record.text = in.take(text_bytes);
+  record.place = in.take(place_bytes);
+  if ((flags & bit::payload) != 0) record.payload = take_payload(in, payload);
+  if (record.path.empty()) in.fail();
+}
+
+unsigned put_continued(EventBytes& draft, const Record& record) noexcept {
+  draft.varint(record.items);
+  draft.text(record.path);
+  return put_optional_payload(draft, record.payload);
+}
+
+void read_continued(ByteReader& in, unsigned flags, Record& record) noexcept {
+  record.items = in.varint32();
+  const std::uint64_t path_bytes = in.varint();
+  const std::uint64_t payload = (flags & bit::payload) != 0 ? in.varint() : 0;
+  record.path = in.take(path_bytes);
+  if ((flags & bit::payload) != 0) record.payload = take_payload(in, payload);
+}
+
 unsigned put_fields(EventBytes& draft, const Record& record) noexcept {
   switch (record.type) {
     case EventType::submitted:
@@ -522,8 +571,15 @@ unsigned put_fields(EventBytes& draft, const Record& record) noexcept {
     case EventType::dropped:
       return put_request(draft, record.request);
     case EventType::progress:
+    case EventType::diverged:
       draft.text(record.text);
       return 0;
+    case EventType::called:
+      return put_called(draft, record);
+    case EventType::continued:
+      return put_continued(draft, record);
+    case EventType::published:
+      return put_optional_payload(draft, record.payload);
     case EventType::cancel_requested:
       draft.byte(static_cast<unsigned>(record.reason));
       draft.text(record.text);
@@ -586,7 +642,15 @@ void read_fields(ByteReader& in, unsigned flags, Record& record, Failure& failur
     case EventType::dropped:
       return read_request(in, flags, record.request);
     case EventType::progress:
+    case EventType::diverged:
       record.text = in.bytes();
+      return;
+    case EventType::called:
+      return read_called(in, flags, record);
+    case EventType::continued:
+      return read_continued(in, flags, record);
+    case EventType::published:
+      if ((flags & bit::payload) != 0) record.payload = read_payload(in);
       return;
     case EventType::cancel_requested:
       record.reason = read_word<StopReason>(in, last_reason);

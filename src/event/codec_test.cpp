@@ -26,6 +26,8 @@ struct Sample {
   std::string request_id;  // 16 bytes or none
   std::string by;
   std::string why;
+  std::string path;
+  std::string place;
   std::string payload;
   std::uint64_t payload_size = 0;
   bool hashed = false;
@@ -37,6 +39,8 @@ struct Sample {
     record.text = text;
     record.facts = facts;
     if (!request_id.empty()) record.request = {request_id, by, why};
+    record.path = path;
+    record.place = place;
     record.payload = {payload, payload_size, hashed};
     record.failure = has_failure ? &failure : nullptr;
     return record;
@@ -152,6 +156,28 @@ Record kept(const Record& all) {
     case EventType::reserved:
       record.withdrawn = all.withdrawn;
       break;
+    case EventType::called:
+      if (all.path.empty()) break;  // an undo of before: its step says it all
+      record.operation = all.operation;
+      record.plan = all.plan;
+      record.shielded = all.shielded;
+      record.due = all.due;
+      record.path = all.path;
+      record.text = all.text;
+      record.place = all.place;
+      record.payload = all.payload;
+      break;
+    case EventType::continued:
+      record.items = all.items;
+      record.path = all.path;
+      record.payload = all.payload;
+      break;
+    case EventType::published:
+      record.payload = all.payload;
+      break;
+    case EventType::diverged:
+      record.text = all.text;
+      break;
     default:
       break;
   }
@@ -166,12 +192,14 @@ bool same(const Record& left, const Record& right) {
                       record.delay,   record.nominal,    record.delay_min, record.delay_max,    record.due,
                       record.plan,    record.priority,   record.items,     record.from_step,    record.fingerprint,
                       record.returns, record.reopens,    record.other,     record.cut,          record.resumes,
-                      record.withdrawn, record.on_request, record.only_this};
+                      record.withdrawn, record.on_request, record.only_this,
+                      record.operation,  record.shielded};
   };
   const bool failures = left.failure == nullptr || right.failure == nullptr ? left.failure == right.failure
                                                                             : *left.failure == *right.failure;
   return numbers(left) == numbers(right) && left.text == right.text && left.payload == right.payload &&
-         left.facts == right.facts && left.request == right.request && failures;
+         left.facts == right.facts && left.request == right.request && left.path == right.path &&
+         left.place == right.place && failures;
 }
 
 // ---- any record ----------------------------------------
@@ -264,6 +292,10 @@ Sample any_sample() {
   if (any_flag()) sample.request_id = std::string(16, *rc::gen::arbitrary<char>());
   sample.by = any_bytes();
   sample.why = any_bytes();
+  sample.path = any_bytes();
+  sample.place = any_bytes();
+  sample.fields.operation = any_word(OperationKind::mark);
+  sample.fields.shielded = any_flag();
   sample.hashed = any_flag();
   sample.payload = sample.hashed ? std::string(32, *rc::gen::arbitrary<char>()) : any_bytes();
   sample.payload_size = sample.hashed ? any_number<std::uint64_t>() >> 1U : sample.payload.size();
@@ -829,6 +861,11 @@ TEST(EventNames, every_type_has_its_own) {
                                                               {handed_over, "handed_over"},
                                                               {handed_back, "handed_back"},
                                                               {reserved, "reserved"},
+                                                              {called, "called"},
+                                                              {continued, "continued"},
+                                                              {diverged, "diverged"},
+                                                              {published, "published"},
+                                                              {dismissed, "dismissed"},
                                                               {extended, "extended"},
                                                               {circuit_half_opened, "circuit_half_opened"},
                                                               {circuit_closed, "circuit_closed"}};

@@ -104,7 +104,8 @@ struct Engine::State final : exec::Sink {
               .park_after = settings.park_after,
               .keep_ended = settings.keep_ended,
               .keep_count = settings.keep_count,
-              .types = settings.types},
+              .types = settings.types,
+              .plan_of_command = [this](const exec::Command& command) { return book.plan_of_command(command); }},
              env.random_seed(),
              clock.now()},
         driver{loop, *store, clock, settings.max_inbox} {}
@@ -134,6 +135,7 @@ struct Engine::State final : exec::Sink {
   void accepted(exec::Accepted&& accepted) override { driver.push(std::move(accepted)); }
   void reported(exec::Report&& report) override { driver.push(runtime::Reported{std::move(report)}); }
   void progressed(exec::Progress&& progress) override { driver.push(std::move(progress)); }
+  void decided(exec::Decided&& decided) override { driver.push(std::move(decided)); }
   void room_changed() override { driver.push(runtime::RoomChanged{}); }
   void prepared(exec::Prepared&& prepared) override {
     std::string body;
