@@ -198,16 +198,20 @@ class Core {
   bool due(Time now, std::size_t limit);
 
   using Answer = std::expected<void, Error>;
-  Answer cancel(Run& run, std::string_view why, Time now);
-  Answer pause(Run& run, Time now);
-  Answer resume(Run& run, Time now);
-  Answer signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now);
+  // `asked`: who asks, for the event.
+  Answer cancel(Run& run, std::string_view why, Time now, const event::RequestView& asked = {});
+  Answer pause(Run& run, Time now, const event::RequestView& asked = {});
+  Answer resume(Run& run, Time now, const event::RequestView& asked = {});
+  Answer signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now,
+                const event::RequestView& asked = {});
   struct Choice {                            // what an operator speaks of
     std::optional<std::uint32_t> step = {};  // none = every step
     std::optional<std::uint32_t> item = {};  // none = every item
+    bool only = false;                       // retry_failed: the steps that need it keep what they have
   };
-  Answer retry_failed(Run& run, const Choice& choice, Time now);
-  Answer drop(Run& run, const Choice& choice, Time now);  // a dead letter
+  // Tries again what has failed. A step that is chosen, and has succeeded, runs again as a whole.
+  Answer retry_failed(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});
+  Answer drop(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});  // a dead letter
 
   // ---- durable functions (functions.cpp) ----
   // The number of the step that the run has from now on.
@@ -296,6 +300,7 @@ class Core {
   void apply_resumed(Run& run, const event::Record& record);
   void end_pause(Run& run, Time now);
   void apply_revisited(Run& run, const event::Record& record);
+  void forget_circuits(Run& run, std::uint32_t step);
   void apply_reopened(Run& run, const event::Record& record);
   void reopen_step(Run& run, std::uint32_t step, const event::Record& record);
   void apply_fallback(Run& run, const event::Record& record);
@@ -309,7 +314,7 @@ class Core {
   void apply_diverged(Run& run, const event::Record& record);
   void apply_function_cancel(Run& run, const event::Record& record);
   void operation_ended(Run& run, std::uint32_t step, Operation& operation);
-  void cancel_function(Run& run, std::string_view why, StopReason reason, Time now);
+  void cancel_function(Run& run, std::string_view why, StopReason reason, Time now, const event::RequestView& asked);
   void settle_function(Run& run, Time now);
   bool adds_step(const Run& run, const event::Record& record) const;
   void activate(Run& run, std::uint32_t step, Time time);
@@ -321,6 +326,16 @@ class Core {
   void leave_place(Run& run, std::uint32_t step);
   void check_step_end(Run& run, std::uint32_t step, Time time);
   void fail_step(Run& run, std::uint32_t step, Time time);
+
+  // item_breaker.cpp: the circuit of a map's items
+  static void count_item(Run& run, std::uint32_t step, bool succeeded);
+  void apply_circuit(Run& run, const event::Record& record);
+  bool may_begin_item(Run& run, std::uint32_t step, Time now);
+  void turn_circuit(Run& run, std::uint32_t step, Time now);
+
+  // rerun.cpp: steps that run again because of what somebody had tried again
+  void complete(Run& run, event::Record& completed, Time now);
+  void run_again(Run& run, std::uint32_t step, std::uint32_t because_of, bool only, Time now);
 
   // queues.cpp: places in queues and wheel, which follow from the state
   std::uint32_t queue_named(std::string_view handler);
@@ -368,7 +383,8 @@ class Core {
   void fire_step(Run& run, std::uint32_t step, Time now);
   void fire_outside(Run& run, std::uint32_t step, std::uint32_t index, Time now);
   void call_off(Run& run, std::uint32_t step);
-  void request_cancel(Run& run, std::string_view why, StopReason reason, Time now);
+  void request_cancel(Run& run, std::string_view why, StopReason reason, Time now,
+                      const event::RequestView& asked = {});
   void cancel_by_step(Run& run, std::uint32_t step, Time now);
   void cancel_preparation(Run& run, std::uint32_t step);
   void deliver_signals(Run& run, Time now);
@@ -406,6 +422,11 @@ bool is_doomed(const Run& run, std::uint32_t step);
 // ... and is it also not worth going on with those that have begun? What somebody had tried again in a doomed step goes on.
 bool is_given_up(const Run& run, std::uint32_t step);
 bool lets_go_on(const Run& run, std::uint32_t step);
+// Has it begun since it was last put back to its beginning, with something that may be undone?
+bool has_begun(const StepState& state) noexcept;
+// All circuits of its items are closed, as if nothing had been.
+void close_circuit(Run& run, std::uint32_t step);
+Extra& extra_of(Run& run);
 // When the run is cancelled if it has not ended; INT64_MAX = never.
 Time deadline_of(const Run& run);
 // How much of the policy's max_elapsed is over for this item.

@@ -91,6 +91,13 @@ void make_document_step(Dice& dice, StepPlan& step) {
   step.fallback = static_cast<FallbackRule>(dice.below(3));
   step.handles_failure = dice.one_in(3);
   if (dice.one_in(3)) step.tolerate_millionths = 400'000;
+  step.runs_again = !dice.one_in(4);
+  step.needs_success = dice.one_in(3);
+  if (dice.one_in(3))
+    step.item_breaker = {.failures = 1 + dice.below(2),
+                         .successes = 1 + dice.below(3),
+                         .probes = 1 + dice.below(2),
+                         .open_for = dice.any_of<Duration>({0s, 1s, 1min}).count()};
 }
 
 // One more step, which runs when all others are over; it needs only such steps.
@@ -340,6 +347,7 @@ class World {
     Core::Choice choice;
     if (dice.one_in(3)) return choice;
     choice.step = dice.below(static_cast<std::uint32_t>(run.step_count()));
+    choice.only = dice.one_in(4);
     if (dice.one_in(2)) choice.item = dice.below(4);
     return choice;
   }
@@ -560,7 +568,7 @@ class World {
     const StepPlan& plan = run.step_plan(step);
     const StepState& state = run.steps[step];
     EXPECT_TRUE(plan.max_parallel == 0 || state.running <= plan.max_parallel);
-    EXPECT_LE(state.visits, plan.max_visits);
+    EXPECT_LE(run.own_visits(step), plan.max_visits);
     std::uint32_t running = 0, succeeded = 0, failed = 0, canceled = 0;
     for (std::uint32_t index = 0; index < state.items; ++index) {
       const Item* const item = state.touched(index);
@@ -746,6 +754,7 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
         break;
       case EventType::revisited:
         for (const std::uint32_t step : steps_from(*run.plan->plan, record.step)) {
+          if (record.only_this && step != record.step) continue;
           std::erase_if(items, [&](const auto& entry) { return entry.first.first == step; });
           std::erase_if(stages, [&](const auto& entry) { return entry.first.first == step; });
           skipped.erase(step);
@@ -849,7 +858,7 @@ TEST(CoreState, a_run_whose_plan_is_not_there_can_be_forgotten) {
 TEST(CoreState, a_newer_version_is_refused) {
   CoreDriver driver;
   std::string bytes = state_of(driver.submit(task(policy::standard)));
-  bytes[0] = 3;
+  bytes[0] = 4;
   core::Run run;
   EXPECT_FALSE(driver.core.restore(run, bytes));
 }

@@ -254,9 +254,10 @@ Core::Answer Core::resolved(Run& run, std::uint32_t step, const event::PayloadVi
 
 // ---- cancel, and the end ----------------------------------------
 
-void Core::cancel_function(Run& run, std::string_view why, StopReason reason, Time now) {
+void Core::cancel_function(Run& run, std::string_view why, StopReason reason, Time now,
+                           const event::RequestView& asked) {
   if (run.function->canceling) return;
-  Record record{.type = EventType::cancel_requested, .reason = reason, .text = why};
+  Record record{.type = EventType::cancel_requested, .reason = reason, .text = why, .request = asked};
   emit(run, record, now);
   const std::vector<std::uint32_t> open = run.function->open;
   for (const std::uint32_t step : open) {

@@ -16,7 +16,7 @@ using event::put_varint;
 
 namespace {
 
-constexpr std::uint8_t state_version = 2;  // 1: without losses and interruptions
+constexpr std::uint8_t state_version = 3;  // 1: without losses and interruptions. 2: without steps' extras
 
 namespace run_flag {
 constexpr unsigned cancel_requested = 1U << 0U;
@@ -25,7 +25,8 @@ constexpr unsigned facts = 1U << 2U;
 constexpr unsigned outside = 1U << 3U;
 constexpr unsigned item_policies = 1U << 6U;
 constexpr unsigned callback = 1U << 4U;
-constexpr unsigned function = 1U << 7U;
+constexpr unsigned step_extras = 1U << 7U;
+constexpr unsigned function = 1U << 5U;
 }  // namespace run_flag
 namespace step_flag {
 constexpr unsigned map = 1U << 0U;
@@ -269,6 +270,38 @@ void read_item_policies(ByteReader& in, FactsDecoder& facts, Run& run) {
   }
 }
 
+bool has_step_extras(const Run& run) {
+  return run.extra != nullptr &&
+         std::ranges::any_of(run.extra->steps, [](const auto& entry) { return entry.second != StepExtra{}; });
+}
+
+void put_step_extras(std::string& out, const Extra& extra) {
+  for (const auto& [step, own] : extra.steps) {
+    if (own == StepExtra{}) continue;
+    put_varint(out, step + 1U);
+    put_varint(out, own.reruns);
+    put_byte(out, static_cast<unsigned>(own.circuit) | (own.keeps_dependants ? 4U : 0U));
+    put_varint(out, own.failures);
+    put_varint(out, own.successes);
+  }
+  put_varint(out, 0);
+}
+
+void read_step_extras(ByteReader& in, Run& run) {
+  if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
+  while (const std::uint32_t step = in.varint32()) {
+    StepExtra own{.reruns = in.varint32()};
+    const unsigned bits = in.byte();
+    own.keeps_dependants = (bits & 4U) != 0;
+    if ((bits & 3U) > static_cast<unsigned>(StepExtra::Circuit::half_open)) in.fail();
+    own.circuit = static_cast<StepExtra::Circuit>(bits & 3U);
+    own.failures = in.varint32();
+    own.successes = in.varint32();
+    if (!in.ok() || step > run.step_count() || own.reruns > run.steps[step - 1].visits) return in.fail();
+    run.extra->steps.emplace(step - 1, own);
+  }
+}
+
 // Everything relies on it: each item that is outside has its place there.
 bool is_outside_complete(const Run& run) {
   std::size_t items = 0;
@@ -430,6 +463,7 @@ void encode_state(const Run& run, std::string& out) {
   put_byte(out, (run.cancel_requested ? run_flag::cancel_requested : 0U) | (has_extra ? run_flag::extra : 0U) |
                     (run.facts != nullptr ? run_flag::facts : 0U) | (has_outside ? run_flag::outside : 0U) |
                     (has_item_policies ? run_flag::item_policies : 0U) | (has_callback ? run_flag::callback : 0U) |
+                    (has_step_extras(run) ? run_flag::step_extras : 0U) |
                     (run.function != nullptr ? run_flag::function : 0U));
   put_varint(out, run.plan->number);
   put_signed(out, run.created);
@@ -451,6 +485,7 @@ void encode_state(const Run& run, std::string& out) {
   if (has_outside) put_outside(out, *run.extra);
   if (has_item_policies) put_item_policies(out, *run.extra);
   if (has_callback) put_bytes(out, run.extra->callback);
+  if (has_step_extras(run)) put_step_extras(out, *run.extra);
 }
 
 bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder& facts, Run& run) {
@@ -487,6 +522,7 @@ bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder&
     if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
     run.extra->callback = in.bytes();
   }
+  if ((flags & run_flag::step_extras) != 0 && in.ok()) read_step_extras(in, run);
   run.open_steps = count_open_steps(run);
   return in.ok() && is_outside_complete(run);
 }
@@ -549,6 +585,7 @@ std::size_t bytes_of(const Run& run) noexcept {
     for (const auto& [step, own] : run.extra->item_policies)
       bytes += own->bytes.capacity() + own->of_item.capacity() * sizeof(std::uint32_t) +
                own->policies.size() * sizeof(Policy);
+    bytes += run.extra->steps.size() * (sizeof(std::pair<std::uint32_t, StepExtra>) + 5 * sizeof(void*));
   }
   if (run.steps == nullptr) return bytes;
   if (run.function != nullptr) bytes += sizeof(FunctionState) + run.function->bytes;

@@ -150,6 +150,19 @@ struct Outside {
   bool operator==(const Outside&) const = default;
 };
 
+// What few steps have.
+struct StepExtra {
+  enum class Circuit : std::uint8_t { closed, open, half_open };  // of its item_breaker; open: until `due` of the step
+
+  std::uint32_t reruns = 0;        // visits that were undone on request: they do not count towards max_visits
+  bool keeps_dependants = false;   // it was tried again alone: the steps that need it keep what they have
+  Circuit circuit = Circuit::closed;
+  std::uint32_t failures = 0;   // of items in a row
+  std::uint32_t successes = 0;  // half open: of items since then
+
+  bool operator==(const StepExtra&) const = default;
+};
+
 // What few runs have.
 struct Extra {
   using Place = std::pair<std::uint32_t, std::uint32_t>;  // step, item
@@ -164,6 +177,7 @@ struct Extra {
   // By step: what an attempt fails with when its time is over while it is outside.
   std::map<std::uint32_t, Failure> overdue;
   std::map<std::uint32_t, std::shared_ptr<const ItemPolicies>> item_policies;  // by step
+  std::map<std::uint32_t, StepExtra> steps;
   std::string callback;  // where ends are reported that come from no run, as the executor says it
 };
 
@@ -329,6 +343,13 @@ struct Run {
   // Is a lost or interrupted attempt no failure of the work, and not counted?
   bool judges_own_failures_only() const noexcept { return plan->plan->rules >= Rules::own_failures; }
   bool has_ended() const noexcept { return !is_open(status); }
+  StepExtra step_extra(std::uint32_t step) const {
+    if (extra == nullptr) return {};
+    const auto found = extra->steps.find(step);
+    return found != extra->steps.end() ? found->second : StepExtra{};
+  }
+  // Those that count towards max_visits.
+  std::uint32_t own_visits(std::uint32_t step) const { return steps[step].visits - step_extra(step).reruns; }
   // nullptr: the item's attempt is not outside.
   const Outside* outside_of(std::uint32_t step, std::uint32_t item) const {
     if (extra == nullptr) return nullptr;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hex.hpp"
+#include "event/attributes.hpp"
 
 namespace reprise::event {
 namespace {
@@ -34,6 +35,8 @@ bool concerns_a_step(EventType type) noexcept {
     case EventType::rework:
     case EventType::dead_lettered:
     case EventType::circuit_opened:
+    case EventType::circuit_half_opened:
+    case EventType::circuit_closed:
     case EventType::progress:
     case EventType::revisited:
     case EventType::dropped:
@@ -71,6 +74,13 @@ void set_waiting(Event& event, const Record& record) {
   event.due = wall_time(record.due);
 }
 
+void set_request(Event& event, const RequestView& request) {
+  RunId id;  // the same kind of number
+  if (request.id.size() != id.bytes.size()) return;
+  std::ranges::copy(request.id, id.bytes.begin());
+  event.request = ChangeRequest{to_string(id), std::string{request.by}, std::string{request.why}};
+}
+
 Time time_of(WallTime time) noexcept { return time.time_since_epoch().count(); }
 
 }  // namespace
@@ -90,6 +100,8 @@ std::optional<Record> record_of(const Event& event, const StepNumbers& steps) {
   record.cut = event.cut;
   record.withdrawn = event.withdrawn;
   record.resumes = event.resumes;
+  record.on_request = event.on_request;
+  record.only_this = event.only_this;
   record.reason = event.reason;
   record.rule = event.rule;
   record.status = event.status;
@@ -137,6 +149,7 @@ Event EventHistory::add(const Record& record) {
   }
   if (record.type == EventType::retrying) set_waiting(event, record);
   event.is_retry = is_retry(record, event.attempt);
+  set_request(event, record.request);
   switch (record.type) {
     case EventType::submitted:
       created_ = record.time;
@@ -144,6 +157,7 @@ Event EventHistory::add(const Record& record) {
       event.text = record.text;
       event.items = record.items;
       set_output(event, record.payload);
+      if (auto said = read_attributes(record.facts); said != RunAttributes{}) event.attributes = std::move(said);
       break;
     case EventType::prepared:
       event.items = record.items;
@@ -178,6 +192,7 @@ Event EventHistory::add(const Record& record) {
     case EventType::cancel_requested:
       event.text = record.text;
       event.reason = record.reason;
+      if (event.request) event.request->why = event.text;
       break;
     case EventType::skipped:
       event.reason = record.reason;
@@ -185,8 +200,16 @@ Event EventHistory::add(const Record& record) {
       break;
     case EventType::reopened:
       event.resumes = record.resumes;
+      event.only_this = record.only_this;
       if (record.from_step > 0 && record.from_step <= steps_.size()) event.text = steps_[record.from_step - 1].name;
       if (record.items > 0) event.only_item = record.items - 1;
+      break;
+    case EventType::revisited:
+      event.on_request = record.on_request;
+      event.only_this = record.only_this;
+      break;
+    case EventType::circuit_opened:
+      if (record.due != 0) event.due = wall_time(record.due);
       break;
     case EventType::fallback:
       event.text = record.stage == 1 ? "fallback" : "on_failure";

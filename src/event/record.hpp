@@ -53,6 +53,14 @@ struct AttemptId {
   bool operator==(const AttemptId&) const = default;
 };
 
+// Who asked for what an event records: nothing when nobody did.
+struct RequestView {
+  std::string_view id = {};  // 16 bytes of a UUID
+  std::string_view by = {};
+  std::string_view why = {};  // cancel_requested has it as its text
+
+  bool operator==(const RequestView&) const = default;
+};
 // What an operation of a durable function is. The numbers are stored.
 enum class OperationKind : std::uint8_t {
   call,     // a handler, with its attempts
@@ -80,6 +88,8 @@ struct Record {
   bool precondition = false;                             // failed: before attempt 1
   bool cut = false;                                      // failed: the limit of the item itself ended the attempt
   bool resumes = false;                                  // reopened: what was stopped, and nothing that had failed
+  bool on_request = false;                               // revisited: not by on_failure
+  bool only_this = false;                                // reopened, revisited: the steps that need it keep what they have
   bool floored = false;                                  // retrying
   bool returns = false;                                  // handed_over: the attempt checks what it brings
   bool reopens = false;                                  // handed_over: it is being cancelled, and is to begin again
@@ -91,7 +101,8 @@ struct Record {
   const Failure* failure = nullptr;  // failed; interrupted: how; handed_over: of an attempt whose time is over
   std::int64_t delay = 0;            // retrying
   std::int64_t nominal = 0, delay_min = 0, delay_max = 0;  // retrying: the range of the draw
-  Time due = 0;               // retrying; submitted with a delay; handed_over, extended, called: the end of its time. 0 = none
+  // retrying; submitted with a delay; handed_over, extended, called: the end of its time; circuit_opened: of the time in which nothing begins. 0 = none
+  Time due = 0;
   std::uint32_t plan = 0;     // submitted, called: number of the plan in the store
   std::uint8_t priority = 0;  // submitted
   std::uint32_t items = 0;    // submitted, prepared; reopened: 1 + the only item, 0 = all
@@ -107,6 +118,7 @@ struct Record {
   std::string_view path = {};                     // called, continued: which operation of the function
   std::string_view place = {};                    // called: file:line
   std::string_view policies = {};  // prepared: those that items bring along (core/item_policies.hpp)
+  RequestView request = {};        // cancel_requested, paused, resumed, reopened, signaled, dropped
 };
 
 }  // namespace reprise::event

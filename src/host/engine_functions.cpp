@@ -31,10 +31,10 @@ std::string detail::new_uuid(Random& random) {
 namespace {
 
 // The same closures for every closure's attempt: which one is meant stands in its key.
-Handler closure_handler(exec::Closures& closures) {
-  return [&closures](Work& work) -> std::expected<std::string, Failure> {
+Handler closure_handler(std::shared_ptr<exec::Closures> closures) {
+  return [closures = std::move(closures)](Work& work) -> std::expected<std::string, Failure> {
     const std::string_view key = work.idempotency_key();
-    return closures.call(runtime::EngineAccess::number_of(work.run()), std::string{key.substr(key.find('/') + 1)},
+    return closures->call(runtime::EngineAccess::number_of(work.run()), std::string{key.substr(key.find('/') + 1)},
                          work.stop_token());
   };
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "event/attributes.hpp"
 #include "text/nearest.hpp"
 
 namespace reprise::runtime {
@@ -99,6 +100,14 @@ std::string cycle_in(const Flow& flow) {
     if (visit(visit, step)) break;
   }
   return found;
+}
+
+RunAttributes attributes_of(const Task& task) {
+  return {.labels = task.labels,
+          .queue = task.queue,
+          .tenant = task.tenant,
+          .max_cost = task.max_cost,
+          .traceparent = task.traceparent};
 }
 
 }  // namespace
@@ -254,7 +263,6 @@ std::expected<PlannedTask, Error> PlanBook::with_facts(const BookedPlan* plan, c
                                                        const HandlerOptions& options) {
   if (begins_too_late(task, task.retry ? *task.retry : plan->plan->steps.front().policy))
     return invalid("the delay of the task is not shorter than the time its policy gives it (stop.max_delay)");
-  if (!task.deadline && !task.retry) return PlannedTask{plan};
   core::RunFacts facts;
   if (task.deadline) facts.deadline = std::max<std::int64_t>(1, task.deadline->count());
   if (task.retry) {
@@ -263,8 +271,16 @@ std::expected<PlannedTask, Error> PlanBook::with_facts(const BookedPlan* plan, c
     if (policy.types != nullptr) facts.types = policy.types->added();
     facts.policy = std::make_shared<const Policy>(std::move(policy));
   }
+  return record(plan, facts, attributes_of(task));
+}
+
+std::expected<PlannedTask, Error> PlanBook::record(const BookedPlan* plan, const core::RunFacts& facts,
+                                                   RunAttributes attributes) {
+  if (auto settled = event::settle_attributes(attributes); !settled) return invalid(settled.error());
+  const std::string bytes = encode_facts(facts, event::encode_attributes(attributes));
+  if (bytes.empty()) return PlannedTask{plan};
   // Read back as the next process will read it: what could not be read then is refused now.
-  auto read = facts_.read(encode_facts(facts));
+  auto read = facts_.read(bytes);
   if (read == nullptr)
     return invalid("the policy of this task cannot be recorded: one of its rules has no RE2 pattern");
   return PlannedTask{plan, std::move(read)};
@@ -299,11 +315,11 @@ std::expected<EffectivePolicy, Error> PlanBook::effective_policy(std::string_vie
   return EffectivePolicy{step.policy, step.level};
 }
 
-std::expected<PlannedTask, Error> PlanBook::book_document(core::Plan plan) {
+std::expected<PlannedTask, Error> PlanBook::book_document(core::Plan plan, RunAttributes attributes) {
   const std::lock_guard lock{mutex_};
   const auto booked = book(std::move(plan));
   if (!booked) return std::unexpected{booked.error()};
-  return PlannedTask{*booked};
+  return record(*booked, {}, std::move(attributes));
 }
 
 // ---- flows ----------------------------------------

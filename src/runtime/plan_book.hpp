@@ -52,7 +52,7 @@ class PlanBook {
 
   std::expected<PlannedTask, Error> plan_for(const Task& task);
   std::expected<EffectivePolicy, Error> effective_policy(std::string_view handler) const;
-  std::expected<PlannedTask, Error> book_document(core::Plan plan);
+  std::expected<PlannedTask, Error> book_document(core::Plan plan, RunAttributes attributes = {});
   // Of a task that does what a function wants.
   std::expected<const BookedPlan*, Error> plan_of_command(const exec::Command& command);
   const BookedPlan* plan(std::uint32_t number) const;
@@ -74,6 +74,8 @@ class PlanBook {
                            const HandlerOptions& options, const std::optional<Duration>& timeout) const;
   void settle_types(core::Plan& plan) const;
   std::expected<PlannedTask, Error> with_facts(const BookedPlan* plan, const Task& task, const HandlerOptions& options);
+  std::expected<PlannedTask, Error> record(const BookedPlan* plan, const core::RunFacts& facts,
+                                           RunAttributes attributes);
   core::StepPlan flow_step(const Flow& flow, const FlowStep& step) const;
   std::string mistakes_in(const Flow& flow) const;
 

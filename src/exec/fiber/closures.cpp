@@ -1,5 +1,6 @@
 #include "exec/fiber/closures.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -19,7 +20,7 @@ Failure not_there() {
 void Closures::add(std::uint64_t run, const std::string& path, Closure closure) {
   const std::lock_guard lock{mutex_};
   entries_.insert_or_assign(Key{run, path}, Entry{std::move(closure)});
-  added_.notify_all();
+  changed_.notify_all();
 }
 
 bool Closures::remove(std::uint64_t run, const std::string& path, std::function<void()> when_it_has_returned) {
@@ -34,12 +35,25 @@ bool Closures::remove(std::uint64_t run, const std::string& path, std::function<
   return true;
 }
 
+bool Closures::remove_all(std::uint64_t run) {
+  const auto is_running = [&] {
+    return std::ranges::any_of(entries_, [&](const auto& entry) { return entry.first.first == run && entry.second.is_running; });
+  };
+  std::unique_lock lock{mutex_};
+  for (auto& [key, entry] : entries_) {
+    if (key.first == run) entry.when_it_has_returned = nullptr;
+  }
+  if (!changed_.wait_for(lock, patience, [&] { return !is_running(); })) return false;
+  std::erase_if(entries_, [&](const auto& entry) { return entry.first.first == run; });
+  return true;
+}
+
 std::expected<std::string, Failure> Closures::call(std::uint64_t run, const std::string& path, const std::stop_token& stop) {
   const Key key{run, path};
   Entry* entry = nullptr;
   {
     std::unique_lock lock{mutex_};
-    if (!added_.wait_for(lock, stop, patience, [&] { return entries_.contains(key); })) return std::unexpected{not_there()};
+    if (!changed_.wait_for(lock, stop, patience, [&] { return entries_.contains(key); })) return std::unexpected{not_there()};
     entry = &entries_.at(key);
     entry->is_running = true;  // from now on it stays there
   }
@@ -47,6 +61,7 @@ std::expected<std::string, Failure> Closures::call(std::uint64_t run, const std:
     std::function<void()> tell;
     const std::lock_guard lock{mutex_};
     entry->is_running = false;
+    changed_.notify_all();
     if (entry->when_it_has_returned == nullptr) return tell;
     tell = std::move(entry->when_it_has_returned);
     entries_.erase(key);

@@ -25,6 +25,8 @@ class Closures {
   void add(std::uint64_t run, const std::string& path, Closure closure);
   // False: it is running, and `when_it_has_returned` is called from its thread.
   bool remove(std::uint64_t run, const std::string& path, std::function<void()> when_it_has_returned);
+  // Removes those of this run; first waits for those that are running. False: one of them does not return.
+  bool remove_all(std::uint64_t run);
   // For a thread of the handlers: waits for it a while, because after a restart the function is still to be replayed.
   std::expected<std::string, Failure> call(std::uint64_t run, const std::string& path, const std::stop_token& stop);
 
@@ -37,7 +39,7 @@ class Closures {
   using Key = std::pair<std::uint64_t, std::string>;
 
   std::mutex mutex_;
-  std::condition_variable_any added_;
+  std::condition_variable_any changed_;
   std::map<Key, Entry> entries_;
 };
 

@@ -98,7 +98,7 @@ Decided FunctionExecutor::Worker::decide(News&& news) {
       Worker* const self = this;
       auto run = std::make_unique<FunctionRun>(
           code, news,
-          FunctionRun::Surroundings{stacks_, executor_.payloads_, executor_.closures_,
+          FunctionRun::Surroundings{stacks_, executor_.payloads_, *executor_.closures_,
                                     [self, id] { self->do_later([self, id] { self->go_on(id.run, id.token); }); }});
       residents_.insert_or_assign(id.run, Resident{std::move(run), used, id.token});
     }

@@ -31,7 +31,7 @@ class FunctionExecutor final : public Executor {
   ~FunctionExecutor() override;
 
   std::uint32_t add(FunctionCode code);  // its number
-  Closures& closures() noexcept { return closures_; }
+  const std::shared_ptr<Closures>& closures() const noexcept { return closures_; }
 
   void start(std::vector<Job>& jobs) override { jobs.clear(); }  // functions get none
   void cancel(const AttemptId&) override {}
@@ -96,7 +96,7 @@ class FunctionExecutor final : public Executor {
   Sink& sink_;
   Payloads payloads_;
   const std::size_t memory_of_a_worker_;
-  Closures closures_;
+  std::shared_ptr<Closures> closures_ = std::make_shared<Closures>();  // one that does not return outlives all of this
   std::mutex mutex_;
   std::vector<std::shared_ptr<const FunctionCode>> codes_;
   std::vector<std::unique_ptr<Worker>> workers_;

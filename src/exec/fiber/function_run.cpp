@@ -433,11 +433,13 @@ void FunctionRun::drop_branches(const std::string& prefix) {
 void FunctionRun::unwind() {
   unwinding_ = true;
   ready_.clear();
+  if (open_closures_ > 0 && !around_.closures.remove_all(id_.run)) {
+    // It looks into a stack, and does not return: that memory is not used again.
+    static_cast<void>(new std::vector<std::unique_ptr<Branch>>{std::move(branches_)});
+    return;
+  }
   for (auto branch = branches_.rbegin(); branch != branches_.rend(); ++branch) {
     if ((*branch)->fiber && !(*branch)->fiber->has_ended()) (*branch)->fiber->resume();
-  }
-  for (const auto& [path, known] : known_) {
-    if (known->has_closure) around_.closures.remove(id_.run, path, [] {});
   }
 }
 
