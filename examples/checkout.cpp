@@ -34,6 +34,9 @@ constexpr reprise::Call<void(const Receipt&)> refund{"refund"};
 constexpr reprise::Call<std::string(const Order&)> ship{"ship"};
 constexpr reprise::Call<std::string(const Order&)> checkout{"checkout"};
 
+// For a program that is killed for fun: what was lost is made again soon, and as often as it takes.
+const reprise::Policy soon{.worker_lost_max = 1'000'000, .initial = 10ms, .max = 100ms};
+
 // Plain code: what has been recorded is not done again, whatever happens to the program in between.
 std::string check_out(reprise::Context& ctx, const Order& order) {
   const Receipt receipt = ctx.call(charge, order);
@@ -44,7 +47,7 @@ std::string check_out(reprise::Context& ctx, const Order& order) {
   too_long.cancel();
   const std::string number = parcel.wait();
   ctx.sleep(50ms);
-  ctx.run("confirm", [&] { std::cout << order.id + ": the mail is on its way\n" << std::flush; });
+  ctx.run("confirm", [&] { std::cout << order.id + ": the mail is on its way\n" << std::flush; }, {.retry = soon});
   return order.id + ": delivered as " + number;
 }
 
@@ -77,18 +80,18 @@ int main(int count, char** arguments) {
     wait_a_little();
     books.enter(work.idempotency_key(), "charged " + order.id);
     return Receipt{order.id, order.cents};
-  }).has_value();
+  }, {.retry = soon}).has_value();
   ready &= engine.handle(ship, [&](reprise::Work& work, const Order& order) -> std::expected<std::string, reprise::Failure> {
     wait_a_little();
     if (!order.can_be_shipped)
       return std::unexpected{reprise::Failure{.type = "NoStock", .message = "there is none left", .permanent = true}};
     books.enter(work.idempotency_key(), "shipped " + order.id);
     return "parcel-" + order.id;
-  }).has_value();
+  }, {.retry = soon}).has_value();
   ready &= engine.handle(refund, [&](reprise::Work& work, const Receipt& receipt) {
     wait_a_little();
     books.enter(work.idempotency_key(), "refunded " + receipt.order);
-  }).has_value();
+  }, {.retry = soon}).has_value();
   ready &= engine.function(checkout, check_out).has_value();
   if (!ready) return 2;
 

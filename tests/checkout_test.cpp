@@ -76,7 +76,7 @@ TEST_P(Checkout, KilledAtAnyMomentItEndsAsItShould) {
   expect_done_once(store);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Checkout, ::testing::Range(1U, 4U));
+INSTANTIATE_TEST_SUITE_P(Seeds, Checkout, ::testing::Range(1U, 9U));
 
 }  // namespace
 }  // namespace reprise
