@@ -10,6 +10,7 @@
 #include "base/overloaded.hpp"
 #include "event/evidence.hpp"
 #include "runtime/ids.hpp"
+#include "runtime/stored_runs.hpp"
 
 namespace reprise::runtime {
 namespace {
@@ -55,6 +56,7 @@ bool Loop::turn(Time now) {
   bool more = now >= timers_held_until_ && core_.due(now, settings_.timers_a_turn);
   settle_children(now);  // what becomes ready by it may start now
   if (starting_ && core_.has_ready()) more |= start_ready(now);
+  more |= advance_functions(now);
   if (has_children_to_settle() && settle_children(now)) more |= starting_ && core_.has_ready();
   if (std::exchange(was_told_, false))
     look_ups_.end_round(!waiting_.empty() || !hand_overs_.empty() || is_held_back_ || !uncounted_.empty());
@@ -75,6 +77,7 @@ bool Loop::start_ready(Time now) {
       [&](const core::HandlerAddress& address, std::uint32_t places) {
         return executors_[address.executor]->ahead(address.handler, places);
       });
+  take_function_starts();
   // What was given up because its time was over may have made something ready in a queue that had been looked at already.
   const std::size_t started = core_.effects().starts.size() - starts_before;
   const bool gave_up = core_.counters().events - events_before > started;
@@ -167,9 +170,12 @@ void Loop::take(Begins&& begins, Time now) {
 void Loop::take(OpenQueue&& queue, Time) {
   REPRISE_CHECK(queue.address.executor < executors_.size(), 0);
   core_.open_queue(queue.handler, queue.address, queue.limit);
+  announce_functions();
 }
 
 void Loop::put_payload(std::uint64_t run, const Payload& payload, std::string body) {
+  if (const core::Run* const function = core_.find(run); !body.empty() && function != nullptr && function->function != nullptr)
+    unwritten_.insert_or_assign(payload.bytes, Unwritten{next_commit_, body});
   store::NewPayload row;
   // Not left to put(), or a large payload would take twice its size.
   filling_.bytes.reserve(filling_.bytes.size() + payload.bytes.size() + body.size());
@@ -279,7 +285,7 @@ namespace {
 
 // What the operator named, as numbers.
 std::expected<core::Core::Choice, Error> choice_of(const core::Run& run, const Operate& operate) {
-  core::Core::Choice choice{.item = operate.item};
+  core::Core::Choice choice{.item = operate.item, .only = operate.only};
   if (operate.step.empty()) return choice;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     if (*run.step_plan(step).name == operate.step) choice.step = step;
@@ -332,22 +338,23 @@ void Loop::count_if_open(core::Run& run) {
 }
 
 std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Time now) {
+  const event::RequestView asked = operate.asked.view();
   switch (operate.operation) {
     case Operation::cancel:
-      return core_.cancel(run, operate.text, now);
+      return core_.cancel(run, operate.text, now, asked);
     case Operation::pause:
-      return core_.pause(run, now);
+      return core_.pause(run, now, asked);
     case Operation::resume:
-      return core_.resume(run, now);
+      return core_.resume(run, now, asked);
     case Operation::retry_failed:
     case Operation::drop: {
       const auto choice = choice_of(run, operate);
       if (!choice) return std::unexpected{choice.error()};
-      return operate.operation == Operation::drop ? core_.drop(run, *choice, now)
-                                                  : core_.retry_failed(run, *choice, now);
+      return operate.operation == Operation::drop ? core_.drop(run, *choice, now, asked)
+                                                  : core_.retry_failed(run, *choice, now, asked);
     }
     case Operation::signal: {
-      auto answer = core_.signal(run, operate.text, operate.payload.view(), now);
+      auto answer = core_.signal(run, operate.text, operate.payload.view(), now, asked);
       if (answer && operate.payload.hashed) put_payload(run.number, operate.payload, std::move(operate.body));
       return answer;
     }
@@ -379,25 +386,15 @@ std::optional<std::expected<void, Error>> Loop::remove(const Operate& operate) {
 
 // ---- asking ----------------------------------------
 
-RunInfo Loop::info_of(const core::Run& run) const {
-  RunInfo info{.id = id(run.number, run.created),
-               .name = run.plan->plan->name,
-               .status = run.status,
-               .created = WallTime{Duration{run.created}},
-               .key = run.key};
-  if (run.ended != 0) info.ended = WallTime{Duration{run.ended}};
-  if (const auto place = parent_of(run)) info.parent = place->run;
-  return info;
-}
-
 void Loop::describe(const core::Run& run, AskReply& reply) const {
   reply.number = run.number;
   reply.plan = run.plan->number;
   reply.sequence = run.sequence;
-  reply.info = info_of(run);
+  reply.info = info_of(run, {secret_, slot_});
   reply.outcome = core::outcome_of(run);
   const Payload* const output = core::output_of(run);
   if (output != nullptr && output->hashed) reply.large_output = *output;
+  if (run.function != nullptr && run.function->published.size > 0) reply.published = run.function->published;
 }
 
 bool Loop::take(Ask&& ask, Time) {
@@ -423,7 +420,8 @@ bool Loop::take(Ask&& ask, Time) {
   }
   describe(run, *ask.reply);
   ask.reply->may_go_on = core_.is_allowed(run);
-  if (ask.question == Question::past) {
+  if (ask.question == Question::state) core::encode_state(run, ask.reply->state);
+  if (ask.question == Question::past || ask.question == Question::state) {
     ask.reply->events = run.events;
     ask.reply->events_first = run.events.empty() ? run.sequence + 1 : run.events_first;
   }

@@ -38,6 +38,7 @@
 #include "runtime/parentage.hpp"
 #include "runtime/reads.hpp"
 #include "runtime/retention.hpp"
+#include "runtime/stored_runs.hpp"
 #include "runtime/young_keys.hpp"
 #include "store/store.hpp"
 
@@ -58,6 +59,8 @@ struct LoopSettings {
   std::size_t images_to_shorten = 512;  // for each commit, when the journal is too long
   std::size_t waiting_max = 65'536;     // inputs that wait for the store; more are refused as `full`
   const TypeTree* types = nullptr;
+  // The plan of a task that does what a function wants.
+  std::function<std::expected<const BookedPlan*, Error>(const exec::Command&)> plan_of_command = {};
 };
 
 // Watches events as they become durable. It must return quickly and may not call back.
@@ -183,8 +186,17 @@ class Loop {
   void put_payload(std::uint64_t run, const Payload& payload, std::string body);
   void put_evidence(std::uint64_t run, const Failure& failure, std::string body = {});
   void describe(const core::Run& run, AskReply& reply) const;
-  RunInfo info_of(const core::Run& run) const;
   RunId id(std::uint64_t number, Time created) const noexcept;
+
+  // functions.cpp: durable functions, which are told what has ended and say what follows
+  void take(AddExecutor&& added, Time) { executors_.push_back(added.executor); }
+  void take(exec::Decided&& decided, Time now);
+  void take_function_starts();
+  bool advance_functions(Time now);
+  void announce_functions();
+  exec::News news_of(core::Run& run, const core::Item& own);
+  Payload readable(const Payload& payload) const;
+  bool perform(core::Run& run, exec::Command& command, Time now);
 
   // children.cpp: attempts that go on as runs of their own
   void take(HandOver&& over, Time now);
@@ -331,11 +343,14 @@ class Loop {
   Time parked_meanwhile_ = INT64_MAX;  // the earliest due time of what was parked while due runs are being read
   bool was_told_ = false;              // what was read since the last turn
   // What happened to runs while lists are being read: they may be in the list as they were before.
-  std::map<std::uint64_t, RunInfo> left_meanwhile_;
-  std::unordered_set<std::uint64_t> changed_meanwhile_;
-  std::unordered_set<std::uint64_t> removed_meanwhile_;
+  MeanwhileRuns meanwhile_;
 
   std::vector<core::Prepare> uncounted_;  // lists that could not be read
+  struct Unwritten {
+    std::uint64_t commit;
+    std::string body;
+  };
+  std::map<std::string, Unwritten, std::less<>> unwritten_;  // what functions are told before the store has it, by hash
   std::deque<HandOver> hand_overs_;       // that wait for the store
   using AttemptKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
   static AttemptKey key_of(const event::AttemptId& id) { return {id.run, id.step, id.item, id.token}; }

@@ -11,10 +11,6 @@
 namespace reprise::runtime {
 namespace {
 
-std::unexpected<Error> damaged(std::string message) {
-  return std::unexpected{Error{ErrorCode::store_damaged, std::move(message)}};
-}
-
 // 0: an input of no run, or of one that is in memory.
 std::uint64_t number_named_in(const Input& input) {
   const RunId* const run = run_named_in(input);
@@ -75,7 +71,7 @@ Loop::Looked<Loop::Loaded> Loop::load(const RunId& wanted) {
   if (!*row) return std::unexpected{row->error()};
   if (!**row || id(number, (**row)->created) != wanted) return Loaded{};
   core::Run* const run = revive(***row);
-  if (run == nullptr) return damaged("the row of run " + std::to_string(number) + " cannot be read");
+  if (run == nullptr) return std::unexpected{unreadable_row(number)};
   return Loaded{run, true};
 }
 
@@ -131,17 +127,11 @@ const ReadRequest* Loop::begin_listing(Time now) {
     finding_ = std::move(finds_.front());
     finds_.pop_front();
     const FindReply& reply = *finding_->reply;
-    const RunQuery& query = reply.query;
-    store::RunFilter filter{.status = query.status};
-    if (query.created_from) filter.created_from = query.created_from->time_since_epoch().count();
-    if (query.created_before) filter.created_before = query.created_before->time_since_epoch().count();
-    request.find = {filter, reply.below, std::clamp<std::size_t>(query.limit, 1, 10'000)};
+    request.find = {filter_of(reply.query), reply.below, limit_of(reply.query)};
   }
   request.expired = retention_.question(now, next_commit_ - 1 - outstanding_.size());
   if (request.is_empty()) return nullptr;
-  left_meanwhile_.clear();
-  changed_meanwhile_.clear();
-  removed_meanwhile_.clear();
+  meanwhile_ = {};
   listing_.is_reading = true;
   return &request;
 }
@@ -181,15 +171,17 @@ void Loop::reading_failed(const Error& why, Time now) {
 void Loop::left_memory(const core::Run& run) {
   look_ups_.changed(run.number);
   if (!listing_.is_reading) return;
-  changed_meanwhile_.insert(run.number);
-  if (listing_.request.find) left_meanwhile_.insert_or_assign(run.number, info_of(run));
+  meanwhile_.changed.insert(run.number);
+  if (listing_.request.find)
+    meanwhile_.left.insert_or_assign(run.number,
+                                     MeanwhileRuns::Left{info_of(run, {secret_, slot_}), run.plan->number});
 }
 
 void Loop::removed(std::span<const std::uint64_t> runs) {
   retention_.removed(runs);
   for (const std::uint64_t run : runs) {
     look_ups_.changed(run);
-    if (listing_.is_reading) removed_meanwhile_.insert(run);
+    if (listing_.is_reading) meanwhile_.removed.insert(run);
   }
 }
 
@@ -206,51 +198,14 @@ void Loop::take(Find&& find, Time) {
 void Loop::finish_find(Find&& find, const store::Result<Rows>& rows) {
   FindReply& reply = *find.reply;
   if (!rows) return reply.done(std::unexpected{rows.error()});
-  const RunQuery& query = reply.query;
-  const store::RunFilter& filter = listing_.request.find->filter;
-  const std::size_t limit = listing_.request.find->limit;
-  const std::uint64_t below = reply.below == 0 ? UINT64_MAX : reply.below;
-  const std::uint64_t lowest = rows->size() == limit ? rows->back().run : 0;
-  std::map<std::uint64_t, RunInfo, std::greater<>> found;
-  for (const store::StoredRun& row : *rows) {
-    if (changed_meanwhile_.contains(row.run) || removed_meanwhile_.contains(row.run)) continue;
-    if (core_.find(row.run) != nullptr) continue;
-    const core::NumberedPlan* const plan = core_.plan(row.plan);
-    RunInfo info{.id = id(row.run, row.created),
-                 .name = plan != nullptr ? plan->plan->name : "",
-                 .status = row.status,
-                 .created = WallTime{Duration{row.created}},
-                 .key = row.key};
-    if (row.ended != 0) info.ended = WallTime{Duration{row.ended}};
-    found.emplace(row.run, std::move(info));
-  }
-  // What is in memory, or was there meanwhile, is newer than its row, and may have none.
-  const auto is_wanted = [&](std::uint64_t run, RunStatus status, Time created) {
-    return run < below && run >= lowest && (!query.status || status == *query.status) &&
-           created >= filter.created_from && created < filter.created_before;
-  };
-  for (auto& [number, info] : left_meanwhile_) {
-    if (removed_meanwhile_.contains(number) || core_.find(number) != nullptr) continue;
-    if (is_wanted(number, info.status, info.created.time_since_epoch().count())) found.emplace(number, std::move(info));
-  }
-  core_.for_each_run([&](const core::Run& run) {
-    if (run.plan != nullptr && is_wanted(run.number, run.status, run.created)) found.emplace(run.number, info_of(run));
-  });
-  reply.next_below = lowest;
-  for (auto& [number, info] : found) {
-    if (reply.runs.size() == limit) {
-      reply.next_below = number + 1;
-      break;
-    }
-    if (query.name.empty() || info.name == query.name) reply.runs.push_back(std::move(info));
-  }
+  reply.found = found_runs(reply.query, reply.below, *rows, core_, {secret_, slot_}, meanwhile_);
   answer_later(std::move(find.reply), {});
 }
 
 void Loop::remove_expired(const std::vector<std::uint64_t>& expired, Time now) {
   std::size_t removed = 0;
   for (const std::uint64_t run : expired) {
-    if (core_.find(run) != nullptr || changed_meanwhile_.contains(run) || removed_meanwhile_.contains(run)) continue;
+    if (core_.find(run) != nullptr || meanwhile_.knows(run)) continue;
     if (!retention_.remove(run)) continue;
     filling_.removals.push_back(run);
     ++removed;

@@ -30,7 +30,7 @@ struct ReadRequest {
     store::DueCursor after;
     std::size_t limit = 0;
   };
-  struct FoundRuns {
+  struct Listing {
     store::RunFilter filter;
     std::uint64_t below = 0;
     std::size_t limit = 0;
@@ -40,7 +40,7 @@ struct ReadRequest {
   std::vector<std::string> lists;  // hashes of payloads: how many elements have they?
   std::optional<OpenRuns> open;
   std::optional<DueRuns> due;
-  std::optional<FoundRuns> find;
+  std::optional<Listing> find;
   std::optional<Retention::Question> expired;
 
   bool is_empty() const noexcept;

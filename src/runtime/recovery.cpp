@@ -1,26 +1,12 @@
 // From the store back into memory: the journal first, then open runs turn by turn, and parked ones when they are due.
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
-#include "event/codec.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/loop.hpp"
+#include "runtime/stored_runs.hpp"
 
 namespace reprise::runtime {
-namespace {
-
-// Reads the list of runs that have an image in the commit of this frame.
-template <class F>
-void for_each_imaged(const event::FramePart& part, F&& visit) {
-  event::ByteReader in{part.chunk.substr(std::min(event::chunk_header_bytes, part.chunk.size()))};
-  std::uint64_t run = 0;
-  while (!in.at_end()) {
-    run += static_cast<std::uint64_t>(in.signed_varint());
-    visit(run);
-  }
-}
-
-}  // namespace
 
 store::Result<std::vector<BookedPlan>> Loop::recover(const core::PatternCompiler& compile, Time now) {
   core_.use(core::FactsDecoder{compile, settings_.types});
@@ -53,66 +39,18 @@ store::Result<std::vector<BookedPlan>> Loop::recover(const core::PatternCompiler
 }
 
 store::Result<void> Loop::replay_journal(Time now) {
-  // Two passes: a run's events count only from its last image on, and most runs in the journal have ended.
-  std::unordered_map<std::uint64_t, std::uint64_t> imaged;  // run → commit of its last image
-  std::optional<Error> mistake;
-  const auto read_frames = [&](const auto& visit) -> store::Result<void> {
-    return store_.read_journal([&](std::uint64_t commit, std::string_view frame) {
-      event::FrameReader reader{frame};
-      event::FramePart part;
-      while (!mistake && reader.next(part)) visit(commit, part);
-      if (!mistake && reader.newer())
-        mistake = Error{ErrorCode::store_newer, "the journal was written by a newer version of Reprise"};
-      if (!mistake && !reader.ok())
-        mistake =
-            Error{ErrorCode::store_damaged, "commit " + std::to_string(commit) + " of the journal cannot be read"};
-      return !mistake;
-    });
-  };
-  auto first = read_frames([&](std::uint64_t commit, const event::FramePart& part) {
-    if (part.run == 0) for_each_imaged(part, [&](std::uint64_t run) { imaged[run] = commit; });
-  });
-  if (!first) return first;
   std::vector<std::uint64_t> order;
-  auto second = read_frames([&](std::uint64_t commit, const event::FramePart& part) {
-    if (part.run == 0) return;
-    next_run_ = std::max(next_run_, part.run + 1);
-    const auto image = imaged.find(part.run);
-    if (image != imaged.end() && image->second >= commit) return;
-    core::Run* run = core_.find(part.run);
-    if (run == nullptr) {
-      if (part.first_sequence > 1) {
-        const auto row = store_.read_run(part.run);
-        if (!row) {
-          mistake = row.error();
-          return;
-        }
-        if (*row) run = revive(**row);
-        if (run != nullptr && !run->counted) {  // reopened since
-          ++open_;
-          run->counted = true;
-        }
-      } else {
-        run = &core_.add(part.run);
-        ++open_;
-        run->counted = true;
-      }
-      if (run == nullptr) {
-        mistake =
-            Error{ErrorCode::store_damaged, "run " + std::to_string(part.run) + " is in the journal and has no row"};
-        return;
-      }
-      order.push_back(part.run);
-      run->oldest_commit = commit;
-      journal_.add_run(part.run, commit);
-    }
-    if (!core_.replay(*run, part.chunk, part.first_sequence)) {
-      mistake =
-          Error{ErrorCode::store_damaged, "the events of run " + std::to_string(part.run) + " do not fit together"};
-    }
-  });
-  if (!second) return second;
-  if (mistake) return std::unexpected{*mistake};
+  auto replayed = runtime::replay_journal(store_, core_,
+                                          {.named = [&](std::uint64_t run) { next_run_ = std::max(next_run_, run + 1); },
+                                           .revive = [&](const store::StoredRun& row) { return revive(row); },
+                                           .found =
+                                               [&](core::Run& run, std::uint64_t commit) {
+                                                 if (!std::exchange(run.counted, true)) ++open_;  // new, or reopened
+                                                 order.push_back(run.number);
+                                                 run.oldest_commit = commit;
+                                                 journal_.add_run(run.number, commit);
+                                               }});
+  if (!replayed) return replayed;
   auto sizes = store_.read_journal([&](std::uint64_t commit, std::string_view frame) {
     journal_.add_frame(commit, frame.size());
     return true;
@@ -128,16 +66,12 @@ store::Result<void> Loop::replay_journal(Time now) {
 }
 
 core::Run* Loop::revive(const store::StoredRun& row) {
-  core::Run& run = core_.add(row.run);
-  if (core_.restore(run, row.state)) {
-    run.has_row = true;
-    run.framed_sequence = run.sequence;
-    run.counted = is_open(row.status);
-    account(run);
-    return &run;
-  }
-  core_.forget(run);
-  return nullptr;
+  core::Run* const run = runtime::revive(core_, row);
+  if (run == nullptr) return nullptr;
+  run->framed_sequence = run->sequence;
+  run->counted = is_open(row.status);
+  account(*run);
+  return run;
 }
 
 // A run that was stored before anybody looked at it may turn out to wait for long, and nobody would touch it: it leaves again, or
