@@ -268,6 +268,17 @@ void Core::apply(Run& run, const Record& record) {
     case EventType::circuit_half_opened:
     case EventType::circuit_closed:
       return apply_circuit(run, record);
+    case EventType::called:
+      return apply_called(run, record);
+    case EventType::dismissed:
+      return apply_dismissed(run, record);
+    case EventType::continued:
+      return apply_continued(run, record);
+    case EventType::diverged:
+      return apply_diverged(run, record);
+    case EventType::published:
+      if (run.function != nullptr) run.function->published = Payload::of(record.payload);
+      return;
     case EventType::recovered:
     case EventType::rework:
     case EventType::progress:
@@ -283,8 +294,9 @@ void Core::apply_submitted(Run& run, const Record& record) {
   run.input = Payload::of(record.payload);
   run.plan = plan(record.plan);
   if (run.facts == nullptr && !record.facts.empty()) run.facts = facts_.read(record.facts);  // a replay
-  const std::size_t count = run.step_count();
-  run.steps = std::make_unique<StepState[]>(count);
+  const std::size_t count = run.planned_steps();
+  run.steps.create(count);
+  if (run.plan->plan->is_function) run.function = std::make_unique<FunctionState>();
   run.open_steps = static_cast<std::uint32_t>(count);
   for (std::uint32_t step = 0; step < count; ++step) {
     run.steps[step].needs_left = static_cast<std::uint32_t>(run.step_plan(step).needs.size());
@@ -303,6 +315,7 @@ void Core::activate(Run& run, std::uint32_t step, Time time) {
   state.status = plan.for_each || plan.prepares ? StepStatus::preparing : StepStatus::active;
   state.due = run.due > time ? run.due : 0;
   if (plan.kind != StepKind::call) state.due = end_of_wait(plan, state.activated);
+  if (const Operation* const operation = run.operation(step)) state.due = operation->due;
   if (run.live) index_step(run, step, time);
 }
 
@@ -331,12 +344,12 @@ void Core::deactivate(Run& run, std::uint32_t step) {
 }
 
 void Core::take_place(Run& run, std::uint32_t step) {
-  ++queues_[run.plan->queues[step]].taken;
+  ++queues_[run.queue_of(step)].taken;
   ++counters_.running;
 }
 
 void Core::leave_place(Run& run, std::uint32_t step) {
-  Queue& queue = queues_[run.plan->queues[step]];
+  Queue& queue = queues_[run.queue_of(step)];
   REPRISE_CHECK(queue.taken > 0 && counters_.running > 0, run.number);
   --queue.taken;
   --counters_.running;
@@ -347,7 +360,7 @@ void Core::item_left_reserved(Run& run, std::uint32_t step) {
   REPRISE_CHECK(run.steps[step].reserved > 0, run.number);
   --run.steps[step].reserved;
   if (!run.live) return;
-  Queue& queue = queues_[run.plan->queues[step]];
+  Queue& queue = queues_[run.queue_of(step)];
   REPRISE_CHECK(run.reserved > 0 && counters_.reserved > 0 && queue.taken > 0, run.number);
   --run.reserved;
   --counters_.reserved;
@@ -381,6 +394,7 @@ void Core::end_step(Run& run, std::uint32_t step, StepStatus status) {
   state.status = status;
   --run.open_steps;
   disarm(state.timer);
+  if (Operation* const operation = run.steps.operation(step)) operation_ended(run, step, *operation);
 }
 
 void Core::release_dependants(Run& run, std::uint32_t step, Time time) {
@@ -453,7 +467,7 @@ void Core::apply_reserved(Run& run, const Record& record) {
   if (!run.live) return;
   ++run.reserved;
   ++counters_.reserved;
-  ++queues_[run.plan->queues[record.step]].taken;
+  ++queues_[run.queue_of(record.step)].taken;
 }
 
 void Core::apply_started(Run& run, const Record& record) {
@@ -526,7 +540,7 @@ void Core::apply_completed(Run& run, const Record& record) {
   ++state.succeeded;
   reset_breaker(run, record.step);
   count_item(run, record.step, true);
-  if (run.step_plan(record.step).kind == StepKind::signal) consume_signal(run, run.step_plan(record.step).signal);
+  if (run.waits_for_signal(record.step)) consume_signal(run, run.signal_of(record.step));
   check_step_end(run, record.step, record.time);
 }
 
@@ -619,6 +633,7 @@ void Core::apply_interrupted(Run& run, const Record& record) {
 }
 
 void Core::apply_cancel(Run& run, const Record& record) {
+  if (run.function != nullptr) return apply_function_cancel(run, record);
   run.cancel_requested = true;
   run.reason = record.reason;
   if (run.paused_at != 0) end_pause(run, record.time);
@@ -651,7 +666,9 @@ void Core::end_pause(Run& run, Time now) {
 
 void Core::apply_resumed(Run& run, const Record& record) {
   end_pause(run, record.time);
+  if (run.function != nullptr) run.function->divergence.clear();
   if (run.live) index_run(run, record.time);
+  if (run.live) announce(run);
 }
 
 void Core::apply_revisited(Run& run, const Record& record) {

@@ -94,6 +94,7 @@ Core::Begun Core::start_next(Queue& queue, std::size_t level, const Ahead& ahead
   if (untouched ? is_doomed(*run, entry.step) : is_given_up(*run, entry.step)) return Begun::nothing;
   if (untouched && (state.circuit_open || !may_begin_item(*run, entry.step, now))) return Begun::nothing;
   if (deadline_of(*run) <= now) return Begun::nothing;  // its timer is about to fire
+  if (run->function != nullptr && run->function->canceling && entry.step == 0) return Begun::nothing;
   if (untouched) return start_untouched(*run, entry.step, queue, ahead, now);
 
   if (state.touched(entry.item) == nullptr) return Begun::nothing;  // the step was visited again in the meantime

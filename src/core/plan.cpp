@@ -21,6 +21,8 @@ namespace {
 // what it needs has been healed.
 constexpr std::uint8_t plan_version = 4;
 
+enum class PlanKind : std::uint8_t { flow, document, function };
+
 // Notes are what a step may have beyond its fixed fields: (tag, length, bytes), tags rising, and only those that say something. A reader
 // passes over tags that it does not know. To add one: the next free number here and in docs/formats/store.md, a line in put_step_notes()
 // and one in read_step_notes(). What a reader must not overlook needs a new plan_version instead.
@@ -306,7 +308,9 @@ StepPlan read_step(ByteReader& in, std::uint8_t version, const PatternCompiler& 
 }
 
 void read_document_part(ByteReader& in, Plan& plan) {
-  plan.is_document = in.byte() != 0;
+  const auto kind = read_enum(in, PlanKind::function);
+  plan.is_document = kind == PlanKind::document;
+  plan.is_function = kind == PlanKind::function;
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
     std::string type{in.bytes()};
     plan.types.emplace_back(std::move(type), in.bytes());
@@ -379,7 +383,7 @@ std::string encode_plan(const Plan& plan) {
   put_varint(out, plan.max_parallel);
   put_varint(out, plan.steps.size());
   for (const StepPlan& step : plan.steps) put_step(out, step);
-  put_byte(out, plan.is_document ? 1 : 0);
+  put_byte(out, static_cast<unsigned>(plan.is_function ? PlanKind::function : plan.is_document ? PlanKind::document : PlanKind::flow));
   put_varint(out, plan.types.size());
   for (const auto& [type, parent] : plan.types) {
     put_bytes(out, type);
@@ -432,7 +436,7 @@ std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternComp
   if (version > 1) read_document_part(in, plan);
   plan.rules = version > 2 ? read_enum(in, Rules::own_failures) : Rules::all_ends_alike;
   if (plan.rules < Rules::all_ends_alike) in.fail();
-  if (!in.ok() || plan.steps.empty() || !refers_to_steps_that_exist(plan)) {
+  if (!in.ok() || plan.steps.empty() || !refers_to_steps_that_exist(plan) || (plan.is_function && plan.steps.size() != 1)) {
     return std::unexpected{Error{ErrorCode::store_damaged, "a stored plan cannot be read"}};
   }
   plan.connect();

@@ -125,6 +125,7 @@ struct Plan {
   std::uint32_t finally_steps = 0;  // worked out
   Rules rules = Rules::own_failures;
   bool is_document = false;  // its attempts are given the run's input, which holds the document
+  bool is_function = false;  // its only step is a durable function, whose operations are added while the run lives
   std::vector<std::pair<std::string, std::string>> types = {};  // error types of its own, each with its parent
   std::shared_ptr<const TypeTree> type_tree = {};               // made of them; what the policies refer to
 

@@ -23,6 +23,11 @@ struct Sample {
   Record fields;
   std::string text;
   std::string facts;
+  std::string request_id;  // 16 bytes or none
+  std::string by;
+  std::string why;
+  std::string path;
+  std::string place;
   std::string payload;
   std::uint64_t payload_size = 0;
   bool hashed = false;
@@ -33,6 +38,9 @@ struct Sample {
     Record record = fields;
     record.text = text;
     record.facts = facts;
+    if (!request_id.empty()) record.request = {request_id, by, why};
+    record.path = path;
+    record.place = place;
     record.payload = {payload, payload_size, hashed};
     record.failure = has_failure ? &failure : nullptr;
     return record;
@@ -94,10 +102,17 @@ Record kept(const Record& all) {
     case EventType::cancel_requested:
       record.reason = all.reason;
       record.text = all.text;
+      record.request = all.request;
+      break;
+    case EventType::paused:
+    case EventType::resumed:
+    case EventType::dropped:
+      record.request = all.request;
       break;
     case EventType::signaled:
       record.text = all.text;
       record.payload = all.payload;
+      record.request = all.request;
       break;
     case EventType::revisited:
       record.from_step = all.from_step;
@@ -115,6 +130,7 @@ Record kept(const Record& all) {
       record.only_this = all.only_this;
       record.from_step = all.from_step;
       if (all.from_step != 0) record.items = all.items;
+      record.request = all.request;
       break;
     case EventType::fallback:
       record.stage = all.stage;
@@ -140,6 +156,28 @@ Record kept(const Record& all) {
     case EventType::reserved:
       record.withdrawn = all.withdrawn;
       break;
+    case EventType::called:
+      if (all.path.empty()) break;  // an undo of before: its step says it all
+      record.operation = all.operation;
+      record.plan = all.plan;
+      record.shielded = all.shielded;
+      record.due = all.due;
+      record.path = all.path;
+      record.text = all.text;
+      record.place = all.place;
+      record.payload = all.payload;
+      break;
+    case EventType::continued:
+      record.items = all.items;
+      record.path = all.path;
+      record.payload = all.payload;
+      break;
+    case EventType::published:
+      record.payload = all.payload;
+      break;
+    case EventType::diverged:
+      record.text = all.text;
+      break;
     default:
       break;
   }
@@ -154,12 +192,14 @@ bool same(const Record& left, const Record& right) {
                       record.delay,   record.nominal,    record.delay_min, record.delay_max,    record.due,
                       record.plan,    record.priority,   record.items,     record.from_step,    record.fingerprint,
                       record.returns, record.reopens,    record.other,     record.cut,          record.resumes,
-                      record.withdrawn, record.on_request, record.only_this};
+                      record.withdrawn, record.on_request, record.only_this,
+                      record.operation,  record.shielded};
   };
   const bool failures = left.failure == nullptr || right.failure == nullptr ? left.failure == right.failure
                                                                             : *left.failure == *right.failure;
   return numbers(left) == numbers(right) && left.text == right.text && left.payload == right.payload &&
-         left.facts == right.facts && failures;
+         left.facts == right.facts && left.request == right.request && left.path == right.path &&
+         left.place == right.place && failures;
 }
 
 // ---- any record ----------------------------------------
@@ -249,6 +289,13 @@ Sample any_sample() {
   for (std::uint8_t& byte : sample.fields.other.bytes) byte = any_number<std::uint8_t>();
   sample.text = any_bytes();
   sample.facts = any_bytes();
+  if (any_flag()) sample.request_id = std::string(16, *rc::gen::arbitrary<char>());
+  sample.by = any_bytes();
+  sample.why = any_bytes();
+  sample.path = any_bytes();
+  sample.place = any_bytes();
+  sample.fields.operation = any_word(OperationKind::mark);
+  sample.fields.shielded = any_flag();
   sample.hashed = any_flag();
   sample.payload = sample.hashed ? std::string(32, *rc::gen::arbitrary<char>()) : any_bytes();
   sample.payload_size = sample.hashed ? any_number<std::uint64_t>() >> 1U : sample.payload.size();
@@ -291,6 +338,9 @@ Sample largest(EventType type) {
                    .fingerprint = UINT64_MAX};
   sample.text = std::string(70'000, 't');
   sample.facts = std::string(70'000, 'f');
+  sample.request_id = std::string(16, 'i');
+  sample.by = std::string(70'000, 'b');
+  sample.why = std::string(70'000, 'y');
   sample.payload = std::string(32, '\xFF');
   sample.payload_size = UINT64_MAX >> 1U;
   sample.hashed = true;
@@ -811,6 +861,11 @@ TEST(EventNames, every_type_has_its_own) {
                                                               {handed_over, "handed_over"},
                                                               {handed_back, "handed_back"},
                                                               {reserved, "reserved"},
+                                                              {called, "called"},
+                                                              {continued, "continued"},
+                                                              {diverged, "diverged"},
+                                                              {published, "published"},
+                                                              {dismissed, "dismissed"},
                                                               {extended, "extended"},
                                                               {circuit_half_opened, "circuit_half_opened"},
                                                               {circuit_closed, "circuit_closed"}};

@@ -245,7 +245,7 @@ void add_evidence(Looked& looked, std::vector<Explanation>& items, bool of_all) 
     for (RetryDecision& decision : item.decisions) {
       const bool is_wanted = of_all || &decision == &item.decisions.back();
       if (!is_wanted || !decision.failed.failure || bytes > bytes_max) continue;
-      looked.snapshot.add_evidence(looked.id, *decision.failed.failure);
+      looked.reader->add_evidence(looked.id, *decision.failed.failure);
       bytes += decision.failed.failure->evidence.size();
     }
   }
@@ -272,7 +272,7 @@ int why(const PlaceOptions& options) {
   std::optional<observe::WantedWork> wanted;
   if (*place) wanted = {static_cast<std::uint32_t>((*place)->step), (*place)->item};
   observe::Explainer explainer{looked->view.plan, wanted, source_of(*looked)};
-  const auto read = looked->snapshot.each_event(looked->id, [&](const Event& event) {
+  const auto read = looked->reader->each_event(looked->id, [&](const Event& event) {
     explainer.add(event);
     return true;
   });

@@ -96,6 +96,10 @@ bool was_visited_enough(const RunProjection& run) {
   return run.run().has_ended() && run.run().reason == StopReason::max_visits;
 }
 
+std::string why_words(const Event& event) {
+  return event.request && !event.request->why.empty() ? ": " + text::safe_to_show(event.request->why) : "";
+}
+
 // After 5 failed items in a row the circuit of map opened
 std::string circuit_words(const Event& event, const core::Plan& plan) {
   const auto step = std::ranges::find_if(plan.steps, [&](const core::StepPlan& each) { return *each.name == event.step; });
@@ -114,11 +118,15 @@ std::string note_words(const Event& event, const core::Plan& plan) {
         return "The deadline of the run" +
                (plan.deadline > 0 ? ", " + text::format_duration(Duration{plan.deadline}) + "," : "") + " passed" + at +
                ".";
-      return "The run was cancelled" + at + (event.text.empty() ? "." : ": " + text::safe_to_show(event.text) + ".");
+      return "The run was cancelled" + at + asker_words(event.request) + (event.text.empty() ? "." : ": " + text::safe_to_show(event.text) + ".");
     case EventType::reopened:
-      if (event.resumes) return "The run was resumed" + at + ".";
+      if (event.resumes) return "The run was resumed" + at + asker_words(event.request) + why_words(event) + ".";
       return "What had failed" + (event.text.empty() ? "" : " in " + text::safe_to_show(event.text)) +
-             " was tried again, because somebody asked" + at + ".";
+             " was tried again, because somebody asked" + at + asker_words(event.request) + why_words(event) + ".";
+    case EventType::paused:
+      return "The run was paused" + at + asker_words(event.request) + why_words(event) + ".";
+    case EventType::resumed:
+      return "The run was resumed" + at + asker_words(event.request) + why_words(event) + ".";
     case EventType::circuit_opened:
       return circuit_words(event, plan) + at + ": nothing of it begins before " + moment(event.due) + ".";
     case EventType::circuit_half_opened:
