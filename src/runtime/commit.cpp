@@ -143,6 +143,7 @@ void Loop::write_run(core::Run& run, Batch& batch, Time now) {
     run.leaving_with = batch.commit.id;
     batch.earliest_due = std::min(batch.earliest_due, *due);
     next_due_ = next_due_ ? std::min(*next_due_, *due) : *due;
+    parked_meanwhile_ = std::min(parked_meanwhile_, *due);
   } else {
     write_part(run, batch);
   }
@@ -165,12 +166,12 @@ void Loop::add_notice(const core::Run& run, Batch& batch) {
 
 // When this run should be loaded again, if it is to leave memory.
 std::optional<Time> Loop::park_until(const core::Run& run, Time now) const {
-  if (!run.live) return std::max({now, due_cursor_.due + 1, run.due});
+  if (!run.live) return std::max({now, parked_after() + 1, run.due});
   const std::optional<Time> due = core_.idle_until(run);
   if (!due) return std::nullopt;
   if (run.outside > 0 && !memory_is_short()) return std::nullopt;  // nobody knows how soon a sub-flow ends
   const std::int64_t horizon = memory_is_short() ? due_soon : settings_.park_after.count();
-  if (*due - now <= horizon || *due <= due_cursor_.due) return std::nullopt;
+  if (*due - now <= horizon || *due <= parked_after()) return std::nullopt;
   return *due;
 }
 
@@ -346,6 +347,7 @@ void Loop::end_write(store::Result<void> result, Time now) {
   if (!result) {
     // Nobody knows whether it happened. Whoever waits is told so, and it is tried until the answer is known.
     trouble_ = result.error();
+    is_spoiled_ = true;
     if (!may_pass(trouble_->code)) return give_up(result.error());
     retry_delay_ = std::clamp(retry_delay_ * 2, first_retry, longest_retry);
     retry_at_ = now + retry_delay_.count();
@@ -353,7 +355,9 @@ void Loop::end_write(store::Result<void> result, Time now) {
     told.message +=
         " (not recorded yet; the engine keeps trying, so it may still happen: submit again with the same key to be "
         "sure)";
-    return tell_trouble(told);
+    tell_trouble(told);
+    refuse_finds(told);
+    return try_waiting_again(now);  // they are told, too
   }
   trouble_.reset();
   retry_delay_ = Duration{0};
@@ -393,7 +397,7 @@ void Loop::release(Batch& batch, Time now) {
                          notice.chunk);
   }
   young_keys_.written(commit);
-  retention_.removed(batch.commit.removals);
+  removed(batch.commit.removals);
   let_go(batch);
   for (const core::Prepare& prepare : batch.prepares) this->prepare(prepare, now);
   if (spare_.size() < batches_max) {
@@ -406,6 +410,7 @@ void Loop::let_go(Batch& batch) {
   for (const std::uint64_t number : batch.leaving) {
     core::Run* const run = core_.find(number);
     if (run == nullptr || run->leaving_with != batch.commit.id) continue;  // touched again in the meantime
+    left_memory(*run);
     forget(*run);
   }
 }
@@ -428,13 +433,13 @@ void Loop::count_items(const core::Prepare& prepare, Time now) {
   if (!prepare.list.hashed) {
     items = exec::list_size(prepare.list.bytes);
   } else {
-    const auto stored = store_.read_payload(prepare.list.bytes);
-    if (!stored) {
+    const auto* const stored = look_ups_.list_size(prepare.list.bytes);
+    if (stored == nullptr || !*stored) {
       uncounted_.push_back(prepare);
-      return reading_failed(stored.error(), now);
+      if (stored != nullptr) reading_failed(stored->error(), now);
+      return;
     }
-    read_trouble_.reset();
-    if (*stored) items = exec::list_size(**stored);
+    items = **stored;
   }
   if (items) return core_.prepared(prepare.run, prepare.step, *items, prepare.list.view(), now);
   core_.prepare_failed(prepare.run, prepare.step,

@@ -54,8 +54,8 @@ std::expected<void, Error> Driver::try_push(Input&& input) {
     const std::lock_guard lock{mutex_};
     if (ended_ || finishing_) return std::unexpected{Error{ErrorCode::stopped, "the engine has stopped"}};
     if (inbox_.size() >= inbox_max_) {
-      return std::unexpected{Error{ErrorCode::full, std::to_string(inbox_max_) +
-                                                        " requests wait already (max_inbox): try again later"}};
+      return std::unexpected{
+          Error{ErrorCode::full, std::to_string(inbox_max_) + " requests wait already (max_inbox): try again later"}};
     }
     wake = put(std::move(input));
   }
@@ -100,6 +100,14 @@ void Driver::finish() {
     writer_wake_.notify_one();
   }
   if (writer_thread_.joinable()) writer_thread_.join();
+  {
+    const std::lock_guard lock{mutex_};
+    readers_end_ = true;
+  }
+  for (Reader& reader : readers_) {
+    reader.wake.notify_one();
+    if (reader.thread.joinable()) reader.thread.join();
+  }
 }
 
 EngineStats Driver::stats() const {
@@ -120,7 +128,8 @@ bool Driver::wait_for_work(bool more, std::vector<Input>& inputs) {
   std::unique_lock lock{mutex_};
   threshold_ = wake_threshold();
   const auto has_work = [&] {
-    return inbox_.size() >= threshold_ || written_.has_value() || stop_starting_ || finishing_;
+    return inbox_.size() >= threshold_ || written_.has_value() || readers_[0].answer || readers_[1].answer ||
+           stop_starting_ || finishing_;
   };
   if (!more && !has_work()) {
     sleeping_ = true;
@@ -156,6 +165,7 @@ bool Driver::step(std::vector<Input>& inputs) {
   const bool more = loop_.turn(now);
   loop_.build(now);
   write(now);
+  read(now);
   publish_stats();
 
   const bool overslept = wait_for_work(more || loop_.has_news_now(), inputs);
@@ -164,24 +174,30 @@ bool Driver::step(std::vector<Input>& inputs) {
   std::optional<store::Result<void>> written;
   bool finishing = false;
   bool stops_starting = false;
+  std::array<std::optional<ReadAnswer>, std::size(readings)> answers;
   {
     const std::lock_guard lock{mutex_};
     written.swap(written_);
+    for (const Reading kind : readings) answers[index_of(kind)] = take_answer(kind);
     finishing = finishing_;
     stops_starting = std::exchange(stop_starting_, false);
   }
   if (stops_starting) loop_.stop_starting();  // without our lock: executors take theirs, and push to us under it
   if (written) loop_.end_write(*std::move(written), now);
+  for (const Reading kind : readings) {
+    if (auto& answer = answers[index_of(kind)]) loop_.end_read(kind, *std::move(answer), now);
+  }
   const bool had_inputs = !inputs.empty();
   for (Input& input : inputs) loop_.handle(std::move(input), now);
   inputs.clear();
   // With the store in trouble there is nothing to wait for: what is not recorded will be decided again after the next start.
-  return !finishing || had_inputs || (!loop_.in_trouble() && (loop_.has_news() || loop_.outstanding() > 0));
+  return !finishing || had_inputs ||
+         (!loop_.in_trouble() && (loop_.has_news() || loop_.outstanding() > 0 || loop_.waits_for_store()));
 }
 
 void Driver::write(Time now) {
   while (const std::optional<Loop::Writing> writing = loop_.begin_write(now)) {
-    if (writing->commit->bytes.size() > small_commit || writing->verify) {
+    if (writing->commit->bytes.size() > small_commit || writing->verify || is_reading()) {
       const std::lock_guard lock{writer_mutex_};
       to_write_ = writing;
       writer_wake_.notify_one();
@@ -196,8 +212,50 @@ void Driver::write(Time now) {
 void Driver::publish_stats() {
   const std::lock_guard lock{mutex_};
   stats_ = loop_.stats();
-  is_calm_ = stats_.running == 0 && !loop_.has_reserved() && loop_.outstanding() == 0 && !loop_.has_news() && inbox_.empty();
+  is_calm_ = stats_.running == 0 && !loop_.has_reserved() && loop_.outstanding() == 0 && !loop_.has_news() &&
+             !loop_.waits_for_store() && inbox_.empty();
   if (is_calm_) calm_.notify_all();
+}
+
+// Asked by the loop's thread, which alone begins to read.
+bool Driver::is_reading() const {
+  const std::lock_guard lock{mutex_};
+  return std::ranges::any_of(readers_, [](const Reader& reader) { return reader.request != nullptr; });
+}
+
+void Driver::read(Time now) {
+  for (const Reading kind : readings) {
+    const ReadRequest* const request = loop_.begin_read(kind, now);
+    if (request == nullptr) continue;
+    Reader& reader = readers_[index_of(kind)];
+    if (!reader.thread.joinable()) reader.thread = std::thread{[this, kind] { run_reader(kind); }};
+    const std::lock_guard lock{mutex_};
+    reader.request = request;
+    reader.wake.notify_one();
+  }
+}
+
+std::optional<ReadAnswer> Driver::take_answer(Reading kind) {
+  Reader& reader = readers_[index_of(kind)];
+  if (reader.answer) reader.request = nullptr;
+  return std::exchange(reader.answer, std::nullopt);
+}
+
+// ---- the readers' threads ----------------------------------------
+
+void Driver::run_reader(Reading kind) {
+  Reader& reader = readers_[index_of(kind)];
+  std::unique_lock lock{mutex_};
+  for (;;) {
+    reader.wake.wait(lock, [&] { return (reader.request != nullptr && !reader.answer) || readers_end_; });
+    if (readers_end_) return;
+    const ReadRequest& request = *reader.request;
+    lock.unlock();
+    ReadAnswer answer = perform(store_, request);
+    lock.lock();
+    reader.answer = std::move(answer);
+    if (sleeping_) wake_.notify_one();
+  }
 }
 
 // ---- the writer's thread ----------------------------------------

@@ -1,15 +1,19 @@
-// Threads around the loop: callers and workers push inputs, one thread drives the loop, one writes.
+// Threads around the loop: callers and workers push inputs, one thread drives the loop, one writes, and two read: one for each kind of
+// reading, begun when there is something to read for the first time.
 //
 // A small commit is written by the loop's own thread, which saves two hops when there is little to do; a large one by the writer, so
-// that the next batch is filled while it is synced. While a commit is on its way the loop is not woken for every single input: they
-// would only wait for the commit anyway.
+// that the next batch is filled while it is synced; and while something is read all are written by the writer, because the store may let
+// it wait for the reading. While a commit is on its way the loop is not woken for every single input: they would only wait for the commit
+// anyway.
 // Thread safety: push() and stats() from any thread; start() and stop() from one.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -66,6 +70,10 @@ class Driver {
   bool step(std::vector<Input>& inputs);
   bool wait_for_work(bool more, std::vector<Input>& inputs);  // true: it woke far too late
   void write(Time now);
+  void read(Time now);
+  void run_reader(Reading kind);
+  bool is_reading() const;
+  std::optional<ReadAnswer> take_answer(Reading kind);  // with the mutex held
   void publish_stats();
   std::size_t wake_threshold() const;
 
@@ -92,6 +100,15 @@ class Driver {
   std::condition_variable writer_wake_;
   std::optional<Loop::Writing> to_write_;
   bool writer_ends_ = false;
+
+  struct Reader {
+    std::thread thread;
+    std::condition_variable wake;
+    const ReadRequest* request = nullptr;  // being read
+    std::optional<ReadAnswer> answer;
+  };
+  std::array<Reader, std::size(readings)> readers_;  // with mutex_
+  bool readers_end_ = false;
 
   std::thread loop_thread_;
   std::thread writer_thread_;

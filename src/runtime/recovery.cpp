@@ -74,25 +74,6 @@ core::Run* Loop::revive(const store::StoredRun& row) {
   return run;
 }
 
-store::Result<Loop::Loaded> Loop::load(const RunId& wanted) {
-  const std::uint64_t number = number_in(wanted);
-  if (retention_.is_removing(number)) return Loaded{};
-  if (core::Run* const run = core_.find(number); run != nullptr) {
-    return Loaded{id(number, run->created) == wanted ? run : nullptr, false};
-  }
-  const auto row = store_.read_run(number);
-  if (!row) return std::unexpected{row.error()};
-  if (!*row || id(number, (*row)->created) != wanted) return Loaded{};
-  core::Run* const run = revive(**row);
-  if (run == nullptr) return std::unexpected{unreadable_row(number)};
-  return Loaded{run, true};
-}
-
-void Loop::unload(const Loaded& loaded) {
-  if (!loaded.fresh || loaded.run->touched) return;
-  forget(*loaded.run);
-}
-
 // A run that was stored before anybody looked at it may turn out to wait for long, and nobody would touch it: it leaves again, or
 // memory would fill with its like.
 void Loop::take_in(core::Run& run, Time now) {
@@ -103,82 +84,54 @@ void Loop::take_in(core::Run& run, Time now) {
   core_.effects().touched.push_back(&run);
 }
 
-// The store is asked again, but not at once.
-void Loop::reading_failed(const Error& why, Time now) {
-  if (why.code == ErrorCode::store_gone) return give_up(why);
-  read_trouble_ = why;
-  constexpr Duration read_pause = std::chrono::milliseconds{50};
-  read_again_ = now + read_pause.count();
-}
-
 // Runs that were busy when their image was written to shorten the journal.
-bool Loop::load_open_runs(Time now) {
-  if (!loading_ || trouble_ || now < read_again_) return false;
-  const auto rows = store_.read_open(open_cursor_, settings_.rows_a_turn);
-  if (!rows) {
-    reading_failed(rows.error(), now);
-    return false;
-  }
-  read_trouble_.reset();
+void Loop::take_open_runs(const store::Result<Rows>& rows, Time now) {
+  if (!rows) return reading_failed(rows.error(), now);
   for (const store::StoredRun& row : *rows) {
     open_cursor_ = row.run;
-    if (core_.find(row.run) != nullptr) continue;
+    if (look_ups_.has_changed(row.run) || core_.find(row.run) != nullptr) continue;
     core::Run* const run = revive(row);
-    if (run == nullptr) continue;
-    take_in(*run, now);
+    if (run != nullptr) take_in(*run, now);
   }
   loading_ = rows->size() == settings_.rows_a_turn;
-  return loading_;
 }
 
-bool Loop::load_due_runs(Time now) {
-  Time before = now + settings_.park_after.count() / 2;
-  if (trouble_ || now < read_again_ || !next_due_ || *next_due_ > before || !has_room_to_load()) return false;
-  // The store cannot show yet what is on its way to it. The cursor must not pass those.
+// The store cannot show yet what is on its way to it. The cursor must not pass those.
+std::optional<ReadRequest::DueRuns> Loop::due_runs_to_read(Time now) {
+  if (now < read_again_ || !next_due_ || !has_room_to_load()) return std::nullopt;
   const Time on_the_way = earliest_due_outstanding();
-  before = std::min(before, on_the_way - 1);
-  const auto rows = store_.read_due(before, due_cursor_, settings_.rows_a_turn);
-  if (!rows) {
-    reading_failed(rows.error(), now);
-    return false;
-  }
-  read_trouble_.reset();
+  const Time before = std::min(now + settings_.park_after.count() / 2, on_the_way - 1);
+  if (*next_due_ > before) return std::nullopt;
+  parked_meanwhile_ = on_the_way;
+  return ReadRequest::DueRuns{before, due_cursor_, settings_.rows_a_turn};
+}
+
+void Loop::take_due_runs(const ReadRequest::DueRuns& asked, const ReadAnswer& answer, Time now) {
+  const auto& rows = *answer.due;
+  if (!rows) return reading_failed(rows.error(), now);
   for (const store::StoredRun& row : *rows) {
     due_cursor_ = {row.due, row.run};
-    if (core_.find(row.run) != nullptr) continue;
+    if (look_ups_.has_changed(row.run) || core_.find(row.run) != nullptr) continue;
     core::Run* const run = revive(row);
-    if (run == nullptr) continue;
-    take_in(*run, now);
+    if (run != nullptr) take_in(*run, now);
   }
-  if (rows->size() == settings_.rows_a_turn) return true;
-  if (const auto next = store_.next_due(due_cursor_)) {
-    next_due_ = *next;
-    if (on_the_way != INT64_MAX) next_due_ = std::min(on_the_way, next_due_.value_or(on_the_way));
-  } else {
-    reading_failed(next.error(), now);
-  }
-  return false;
+  if (rows->size() == asked.limit || !answer.next_due) return;
+  const auto& next = *answer.next_due;
+  if (!next) return reading_failed(next.error(), now);
+  next_due_ = *next;
+  if (parked_meanwhile_ != INT64_MAX) next_due_ = std::min(parked_meanwhile_, next_due_.value_or(parked_meanwhile_));
+}
+
+// No run is parked that is due before: it has been read by now, or is being read, and nobody would load the run again.
+Time Loop::parked_after() const noexcept {
+  const bool is_reading = looking_up_.is_reading && looking_up_.request.due;
+  return is_reading ? std::max(due_cursor_.due, looking_up_.request.due->before) : due_cursor_.due;
 }
 
 Time Loop::earliest_due_outstanding() const noexcept {
   Time earliest = INT64_MAX;
   for (const auto& batch : outstanding_) earliest = std::min(earliest, batch->earliest_due);
   return earliest;
-}
-
-void Loop::apply_retention(Time now) {
-  if (trouble_) return;
-  const auto question = retention_.question(now, next_commit_ - 1 - outstanding_.size());
-  if (!question) return;
-  const auto expired = store_.expired(question->ended_before, question->keep, question->limit);
-  if (!expired) return;
-  std::size_t removed = 0;
-  for (const std::uint64_t run : *expired) {
-    if (core_.find(run) != nullptr || !retention_.remove(run)) continue;
-    filling_.removals.push_back(run);
-    ++removed;
-  }
-  retention_.found(expired->size(), removed, next_commit_, now);
 }
 
 }  // namespace reprise::runtime

@@ -157,24 +157,27 @@ store::RunFilter filter_of(const RunQuery& query) noexcept {
 }
 
 FoundRuns found_runs(const RunQuery& query, std::uint64_t below, const std::vector<store::StoredRun>& rows,
-                     core::Core& core, const ShardKey& shard) {
-  struct Found {
-    RunInfo info;
-    std::uint32_t plan;
-  };
+                     core::Core& core, const ShardKey& shard, const MeanwhileRuns& meanwhile) {
+  using Found = MeanwhileRuns::Left;
   const store::RunFilter filter = filter_of(query);
   const std::size_t limit = limit_of(query);
   const std::uint64_t lowest = rows.size() == limit ? rows.back().run : 0;  // there may be more rows below it
+  const auto is_wanted = [&](std::uint64_t run, RunStatus status, Time created) {
+    return (below == 0 || run < below) && run >= lowest && (!query.status || status == *query.status) &&
+           created >= filter.created_from && created < filter.created_before;
+  };
   std::map<std::uint64_t, Found, std::greater<>> found;
   for (const store::StoredRun& row : rows) {
-    if (core.find(row.run) != nullptr) continue;
+    if (core.find(row.run) != nullptr || meanwhile.knows(row.run)) continue;
     const core::NumberedPlan* const plan = core.plan(row.plan);
     found.emplace(row.run, Found{info_of(row, shard, plan != nullptr ? plan->plan->name : ""), row.plan});
   }
+  for (const auto& [number, left] : meanwhile.left) {
+    if (core.find(number) != nullptr || meanwhile.removed.contains(number)) continue;
+    if (is_wanted(number, left.info.status, left.info.created.time_since_epoch().count())) found.emplace(number, left);
+  }
   core.for_each_run([&](const core::Run& run) {
-    if ((below != 0 && run.number >= below) || run.number < lowest || run.plan == nullptr) return;
-    if (query.status && run.status != *query.status) return;
-    if (run.created < filter.created_from || run.created >= filter.created_before) return;
+    if (run.plan == nullptr || !is_wanted(run.number, run.status, run.created)) return;
     found.emplace(run.number, Found{info_of(run, shard), run.plan->number});
   });
   FoundRuns page{.next_below = lowest};

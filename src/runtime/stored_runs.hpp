@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include <reprise/engine.hpp>
@@ -59,9 +61,22 @@ struct FoundRuns {
   std::vector<std::uint32_t> plans = {};  // of each
   std::uint64_t next_below = 0;           // where the next page begins; 0 = there is none
 };
+// What has become of runs since their rows were asked for, of those that are not in the core: a row says nothing about them any more.
+struct MeanwhileRuns {
+  struct Left {
+    RunInfo info;
+    std::uint32_t plan = 0;
+  };
+  std::map<std::uint64_t, Left> left = {};  // memory, as they were then
+  std::unordered_set<std::uint64_t> changed = {};
+  std::unordered_set<std::uint64_t> removed = {};
+
+  bool knows(std::uint64_t run) const { return changed.contains(run) || removed.contains(run); }
+};
+
 // One page. `rows` are what the store finds for filter_of() and limit_of(), below the same number (0 = from the newest); of runs that are in
-// the core, that one knows better. Their plans are known.
+// the core, that one knows better, and then `meanwhile`. Their plans are known.
 FoundRuns found_runs(const RunQuery& query, std::uint64_t below, const std::vector<store::StoredRun>& rows,
-                     core::Core& core, const ShardKey& shard);
+                     core::Core& core, const ShardKey& shard, const MeanwhileRuns& meanwhile = {});
 
 }  // namespace reprise::runtime
