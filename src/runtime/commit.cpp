@@ -69,13 +69,19 @@ void Batch::clear() {
   earliest_due = INT64_MAX;
 }
 
+store::Result<bool> is_written(store::Store& store, const store::Commit& commit) {
+  if (auto opened = store.reopen(); !opened) return std::unexpected{opened.error()};
+  const auto last = store.last_commit();
+  if (!last) return std::unexpected{last.error()};
+  if (*last + 1 < commit.id) return std::unexpected{behind(*last, commit.id - 1)};
+  return *last >= commit.id;
+}
+
 store::Result<void> write_commit(store::Store& store, const store::Commit& commit, bool verify) {
   if (verify) {
-    if (auto opened = store.reopen(); !opened) return opened;
-    const auto last = store.last_commit();
-    if (!last) return std::unexpected{last.error()};
-    if (*last >= commit.id) return {};
-    if (*last + 1 < commit.id) return std::unexpected{behind(*last, commit.id - 1)};
+    const auto is_there = is_written(store, commit);
+    if (!is_there) return std::unexpected{is_there.error()};
+    if (*is_there) return {};
   }
   return store.append(commit);
 }

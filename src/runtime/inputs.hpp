@@ -167,4 +167,7 @@ struct Reported {
 using Input = std::variant<Ended, Began, Submit, Operate, Ask, Find, OpenQueue, RoomChanged, exec::Progress, Begins, Allow,
                            HandOver, exec::Accepted, Reported>;
 
+// nullptr: it names none by its id.
+const RunId* run_named_in(const Input& input);
+
 }  // namespace reprise::runtime

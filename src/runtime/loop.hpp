@@ -148,12 +148,15 @@ class Loop {
   // What happens next only if it may: nothing new is started any more.
   void stop_starting();
   bool has_reserved() const noexcept { return core_.counters().reserved > 0; }
+  // Whoever has sent it is told so, if anybody can be; nothing else is done with it.
+  static void refuse(Input& input, const Error& error);
   // No answer will come any more: everybody who waits is told so.
   void abandon_replies(const Error& error);
 
   void set_observer(Observer* observer) noexcept { observer_ = observer; }
   EngineStats stats() const;
   std::uint64_t secret() const noexcept { return secret_; }
+  std::uint32_t slot() const noexcept { return slot_; }
   core::Core& core() noexcept { return core_; }
 
  private:
@@ -258,7 +261,6 @@ class Loop {
   Looked<std::optional<RunId>> id_of_key(const std::string& key);
   bool must_wait_behind_others(const Input& input) const;
   void put_aside(Input&& input);
-  void refuse(Input& input, const Error& error);
   void refuse_finds(const Error& error);
   void try_waiting_again(Time now);
   void reading_failed(const Error& why, Time now);
@@ -344,6 +346,8 @@ class Loop {
   std::uint64_t committed_bytes_ = 0;
 };
 
+// Has this commit happened, of whose append nobody knows? The store is opened again for this.
+store::Result<bool> is_written(store::Store& store, const store::Commit& commit);
 // Writes one commit. With `verify` the store is opened again first, and what is already there is not written twice.
 store::Result<void> write_commit(store::Store& store, const store::Commit& commit, bool verify);
 

@@ -11,14 +11,10 @@
 namespace reprise::runtime {
 namespace {
 
-// The run that an input is for; 0: none, or one that is in memory.
-std::uint64_t run_of(const Input& input) {
-  return std::visit(base::Overloaded{[](const Operate& kind) { return number_in(kind.run); },
-                                     [](const Ask& kind) { return number_in(kind.run); },
-                                     [](const Allow& kind) { return number_in(kind.run); },
-                                     [](const Reported& kind) { return number_in(kind.report.run); },
-                                     [](const auto&) { return std::uint64_t{0}; }},
-                    input);
+// 0: an input of no run, or of one that is in memory.
+std::uint64_t number_named_in(const Input& input) {
+  const RunId* const run = run_named_in(input);
+  return run != nullptr ? number_in(*run) : 0;
 }
 
 }  // namespace
@@ -27,7 +23,7 @@ std::uint64_t run_of(const Input& input) {
 
 // In trouble everybody is told so at once.
 bool Loop::must_wait_behind_others(const Input& input) const {
-  return !waiting_runs_.empty() && !trouble_ && waiting_runs_.contains(run_of(input));
+  return !waiting_runs_.empty() && !trouble_ && waiting_runs_.contains(number_named_in(input));
 }
 
 void Loop::put_aside(Input&& input) {
@@ -36,7 +32,7 @@ void Loop::put_aside(Input&& input) {
     return refuse(input, {ErrorCode::full,
                           std::to_string(waiting_.size()) + " requests wait for the store already: try again later"});
   }
-  if (const std::uint64_t run = run_of(input); run != 0) waiting_runs_.insert(run);
+  if (const std::uint64_t run = number_named_in(input); run != 0) waiting_runs_.insert(run);
   waiting_.push_back(std::move(input));
 }
 

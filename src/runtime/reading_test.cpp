@@ -293,6 +293,32 @@ TEST_F(RuntimeReading, a_list_has_what_left_memory_while_it_was_read) {
   EXPECT_EQ(asked->runs.front().id, run);
 }
 
+TEST_F(RuntimeReading, retention_spares_what_was_reopened_while_it_looked) {
+  loop_.reset();
+  boot({.keep_count = 0});
+  const RunId run = stored_run();
+  const Operated canceled = operate(Operation::cancel, run);
+  end(read(begin()));
+  write();
+  ASSERT_TRUE(canceled->is_good());
+  now_ += Duration{2s}.count();
+  const ReadRequest* const request = begin(Reading::listings);
+  ASSERT_TRUE(request != nullptr && request->expired);
+  ReadAnswer old = read(request);
+  ASSERT_EQ(**old.expired, std::vector{number_in(run)});
+  operate(Operation::resume, run);
+  const Operated paused = operate(Operation::pause, run);
+  end(read(begin()));
+  write();
+  ASSERT_TRUE(paused->is_good());
+  ASSERT_EQ(loop_->core().find(number_in(run)), nullptr);
+  end(std::move(old), Reading::listings);
+  settle();
+  const auto asked = ask(run);
+  settle();
+  EXPECT_TRUE(asked->is_good());
+}
+
 TEST_F(RuntimeReading, look_ups_do_not_wait_for_a_list) {
   const RunId run = stored_run();
   const auto listed = find();
