@@ -154,6 +154,14 @@ void set_fields(Value& object, const Event& event) {
       if (!event.text.empty()) object.set("only_step", event.text);
       if (event.only_item) object.set("only_item", whole(*event.only_item));
       if (event.resumes) object.set("resumes", true);
+      if (event.only_this) object.set("only_this", true);
+      return;
+    case EventType::revisited:
+      if (event.on_request) object.set("on_request", true);
+      if (event.only_this) object.set("only_this", true);
+      return;
+    case EventType::circuit_opened:
+      if (event.due != WallTime{}) object.set("due_at", base::to_rfc3339(event.due));
       return;
     case EventType::skipped:
       if (event.reason != StopReason::none) object.set("reason", word(name_of(event.reason)));
@@ -166,6 +174,20 @@ void set_fields(Value& object, const Event& event) {
       return;
     case EventType::extended:
       return object.set("due_at", base::to_rfc3339(event.due));
+    case EventType::called:
+      if (!event.operation.empty()) object.set("operation", event.operation);
+      if (!event.text.empty()) object.set("path", event.text);
+      if (!event.place.empty()) object.set("place", event.place);
+      if (event.due != WallTime{}) object.set("due_at", base::to_rfc3339(event.due));
+      return set_payload(object, "input", event);
+    case EventType::continued:
+      object.set("path", event.text);
+      object.set("turn", whole(event.items));
+      return set_payload(object, "state", event);
+    case EventType::published:
+      return set_payload(object, "state", event);
+    case EventType::diverged:
+      return object.set("text", event.text);
     case EventType::reserved:
       if (event.withdrawn) object.set("withdrawn", true);
       return;

@@ -175,7 +175,8 @@ std::optional<Time> Loop::park_until(const core::Run& run, Time now) const {
   if (!run.live) return std::max({now, parked_after() + 1, run.due});
   const std::optional<Time> due = core_.idle_until(run);
   if (!due) return std::nullopt;
-  if (run.outside > 0 && !memory_is_short()) return std::nullopt;  // nobody knows how soon a sub-flow ends
+  const std::uint32_t own = run.function != nullptr ? 1 : 0;  // it is told of everything it waits for
+  if (run.outside > own && !memory_is_short()) return std::nullopt;  // nobody knows how soon a sub-flow ends
   const std::int64_t horizon = memory_is_short() ? due_soon : settings_.park_after.count();
   if (*due - now <= horizon || *due <= parked_after()) return std::nullopt;
   return *due;
@@ -250,6 +251,8 @@ void Loop::account(core::Run& run) {
 }
 
 void Loop::forget(core::Run& run) {
+  if (run.function != nullptr && run.function->has_begun)
+    executors_[core_.address_of(run, 0).executor]->forget({.run = run.number});
   resident_bytes_ -= run.accounted;
   waiting_bytes_ -= run.accounted_waiting;
   core_.forget(run);
@@ -294,7 +297,8 @@ exec::Job Loop::job_of(const core::Start& start) {
   job.run_id = id(run.number, run.created);
   job.step = plan.name;
   job.input_is_list = state.map != nullptr;
-  job.input = state.map != nullptr && plan.for_each ? state.map->list : run.input;
+  const core::Operation* const operation = run.operation(start.id.step);
+  job.input = state.map != nullptr && plan.for_each ? state.map->list : operation != nullptr ? operation->input : run.input;
   const Policy& policy = run.policy(start.id.step, start.id.item);
   job.timeout = policy.attempt_timeout.value_or(Duration{0});
   job.limits = {.handler = core_.limit_of(run, start.id.step),
@@ -327,10 +331,12 @@ void Loop::add_context(exec::Job& job, const core::Run& run) {
   const Failure* const failed = item != nullptr ? item->last_failure() : nullptr;
   const bool is_document = run.plan->plan->is_document;
   auto outputs = outputs_.outputs_for(run, job.id.step);
-  if (failed == nullptr && outputs == nullptr && !is_document) return;  // the common case: nothing to carry
+  const core::Operation* const operation = run.operation(job.id.step);
+  if (failed == nullptr && outputs == nullptr && !is_document && operation == nullptr) return;  // the common case: nothing to carry
   auto context = std::make_shared<exec::JobContext>();
   if (failed != nullptr) context->last_failure = *failed;
   context->outputs = std::move(outputs);
+  if (operation != nullptr) context->operation = operation->path;
   context->by_first_rules = run.plan->plan->has_first_rules();
   context->stage = item != nullptr ? item->stage : core::stage::main;
   context->visit = run.steps[job.id.step].visits;
@@ -403,6 +409,7 @@ void Loop::release(Batch& batch, Time now) {
                          notice.chunk);
   }
   young_keys_.written(commit);
+  std::erase_if(unwritten_, [&](const auto& payload) { return payload.second.commit <= commit; });
   removed(batch.commit.removals);
   let_go(batch);
   for (const core::Prepare& prepare : batch.prepares) this->prepare(prepare, now);

@@ -104,7 +104,8 @@ struct Engine::State final : exec::Sink {
               .park_after = settings.park_after,
               .keep_ended = settings.keep_ended,
               .keep_count = settings.keep_count,
-              .types = settings.types},
+              .types = settings.types,
+              .plan_of_command = [this](const exec::Command& command) { return book.plan_of_command(command); }},
              env.random_seed(),
              clock.now()},
         driver{loop, *store, clock, settings.max_inbox} {}
@@ -134,6 +135,7 @@ struct Engine::State final : exec::Sink {
   void accepted(exec::Accepted&& accepted) override { driver.push(std::move(accepted)); }
   void reported(exec::Report&& report) override { driver.push(runtime::Reported{std::move(report)}); }
   void progressed(exec::Progress&& progress) override { driver.push(std::move(progress)); }
+  void decided(exec::Decided&& decided) override { driver.push(std::move(decided)); }
   void room_changed() override { driver.push(runtime::RoomChanged{}); }
   void prepared(exec::Prepared&& prepared) override {
     std::string body;
@@ -626,7 +628,8 @@ void Engine::State::operate(runtime::RunRequest&& request, runtime::RunAnswered 
   std::string text = std::move(request.text);
   if (*operation == runtime::Operation::cancel) text = std::exchange(by.why, {});
   runtime::Operate input{*operation, *request.run, std::move(text), {}, {}, std::move(reply),
-                         std::move(request.choice.step), request.choice.item, std::move(by)};
+                         std::move(request.choice.step), request.choice.item, std::move(by),
+                         request.choice.only};
   input.payload = payload_of(std::move(request.payload), input.body);
   if (from == From::loop) return driver.push(std::move(input));
   driver.push_when_room(std::move(input));

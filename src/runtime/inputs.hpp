@@ -82,6 +82,7 @@ struct Operate {
   std::string step = {};  // retry_failed, drop: only this one; empty = all
   std::optional<std::uint32_t> item = {};
   Requester asked = {};  // a cancel's `why` is its text
+  bool only = false;  // retry_failed: the steps that need it keep what they have
 };
 
 // What is known about one run.
@@ -94,6 +95,7 @@ struct AskReply : Reply {
   bool may_go_on =
       false;  // this engine works on it as long as it is open; false: one of a document that waits for Allow
   std::optional<Payload> large_output = {};  // the outcome's output is in the store
+  std::optional<Payload> published = {};     // how a function says that it stands
   std::string events = {};                   // Question::past: a chunk of those that its history in the store lacks ...
   std::uint64_t events_first = 0;            // ... and the sequence of the first of them, or of the next that will come
   std::string state = {};                    // Question::state: core::encode_state()
@@ -164,7 +166,12 @@ struct Reported {
   exec::Report report;
 };
 
-using Input = std::variant<Ended, Began, Submit, Operate, Ask, Find, OpenQueue, RoomChanged, exec::Progress, Begins, Allow,
+// One more executor for the loop's list. It takes the next number, which its queues are opened with.
+struct AddExecutor {
+  exec::Executor* executor = nullptr;
+};
+
+using Input = std::variant<Ended, Began, AddExecutor, exec::Decided, Submit, Operate, Ask, Find, OpenQueue, RoomChanged, exec::Progress, Begins, Allow,
                            HandOver, exec::Accepted, Reported>;
 
 // nullptr: it names none by its id.

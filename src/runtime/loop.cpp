@@ -56,6 +56,7 @@ bool Loop::turn(Time now) {
   bool more = now >= timers_held_until_ && core_.due(now, settings_.timers_a_turn);
   settle_children(now);  // what becomes ready by it may start now
   if (starting_ && core_.has_ready()) more |= start_ready(now);
+  more |= advance_functions(now);
   if (has_children_to_settle() && settle_children(now)) more |= starting_ && core_.has_ready();
   if (std::exchange(was_told_, false))
     look_ups_.end_round(!waiting_.empty() || !hand_overs_.empty() || is_held_back_ || !uncounted_.empty());
@@ -76,6 +77,7 @@ bool Loop::start_ready(Time now) {
       [&](const core::HandlerAddress& address, std::uint32_t places) {
         return executors_[address.executor]->ahead(address.handler, places);
       });
+  take_function_starts();
   // What was given up because its time was over may have made something ready in a queue that had been looked at already.
   const std::size_t started = core_.effects().starts.size() - starts_before;
   const bool gave_up = core_.counters().events - events_before > started;
@@ -168,9 +170,12 @@ void Loop::take(Begins&& begins, Time now) {
 void Loop::take(OpenQueue&& queue, Time) {
   REPRISE_CHECK(queue.address.executor < executors_.size(), 0);
   core_.open_queue(queue.handler, queue.address, queue.limit);
+  announce_functions();
 }
 
 void Loop::put_payload(std::uint64_t run, const Payload& payload, std::string body) {
+  if (const core::Run* const function = core_.find(run); !body.empty() && function != nullptr && function->function != nullptr)
+    unwritten_.insert_or_assign(payload.bytes, Unwritten{next_commit_, body});
   store::NewPayload row;
   // Not left to put(), or a large payload would take twice its size.
   filling_.bytes.reserve(filling_.bytes.size() + payload.bytes.size() + body.size());
@@ -280,7 +285,7 @@ namespace {
 
 // What the operator named, as numbers.
 std::expected<core::Core::Choice, Error> choice_of(const core::Run& run, const Operate& operate) {
-  core::Core::Choice choice{.item = operate.item};
+  core::Core::Choice choice{.item = operate.item, .only = operate.only};
   if (operate.step.empty()) return choice;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     if (*run.step_plan(step).name == operate.step) choice.step = step;
@@ -389,6 +394,7 @@ void Loop::describe(const core::Run& run, AskReply& reply) const {
   reply.outcome = core::outcome_of(run);
   const Payload* const output = core::output_of(run);
   if (output != nullptr && output->hashed) reply.large_output = *output;
+  if (run.function != nullptr && run.function->published.size > 0) reply.published = run.function->published;
 }
 
 bool Loop::take(Ask&& ask, Time) {

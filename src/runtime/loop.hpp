@@ -59,6 +59,8 @@ struct LoopSettings {
   std::size_t images_to_shorten = 512;  // for each commit, when the journal is too long
   std::size_t waiting_max = 65'536;     // inputs that wait for the store; more are refused as `full`
   const TypeTree* types = nullptr;
+  // The plan of a task that does what a function wants.
+  std::function<std::expected<const BookedPlan*, Error>(const exec::Command&)> plan_of_command = {};
 };
 
 // Watches events as they become durable. It must return quickly and may not call back.
@@ -185,6 +187,16 @@ class Loop {
   void put_evidence(std::uint64_t run, const Failure& failure, std::string body = {});
   void describe(const core::Run& run, AskReply& reply) const;
   RunId id(std::uint64_t number, Time created) const noexcept;
+
+  // functions.cpp: durable functions, which are told what has ended and say what follows
+  void take(AddExecutor&& added, Time) { executors_.push_back(added.executor); }
+  void take(exec::Decided&& decided, Time now);
+  void take_function_starts();
+  bool advance_functions(Time now);
+  void announce_functions();
+  exec::News news_of(core::Run& run, const core::Item& own);
+  Payload readable(const Payload& payload) const;
+  bool perform(core::Run& run, exec::Command& command, Time now);
 
   // children.cpp: attempts that go on as runs of their own
   void take(HandOver&& over, Time now);
@@ -334,6 +346,11 @@ class Loop {
   MeanwhileRuns meanwhile_;
 
   std::vector<core::Prepare> uncounted_;  // lists that could not be read
+  struct Unwritten {
+    std::uint64_t commit;
+    std::string body;
+  };
+  std::map<std::string, Unwritten, std::less<>> unwritten_;  // what functions are told before the store has it, by hash
   std::deque<HandOver> hand_overs_;       // that wait for the store
   using AttemptKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
   static AttemptKey key_of(const event::AttemptId& id) { return {id.run, id.step, id.item, id.token}; }

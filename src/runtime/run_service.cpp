@@ -31,12 +31,20 @@ std::optional<Asked> asked_by(std::string_view operation) {
 
 bool has_choice(Asked asked) noexcept { return asked == Asked::retry || asked == Asked::drop; }
 
+// The number of an item; behind it `!` when the steps that need it keep what they have.
+std::string item_words(const WorkChoice& choice) {
+  return (choice.item ? std::to_string(*choice.item) : "") + (choice.only ? "!" : "");
+}
+
 std::expected<WorkChoice, Error> choice_in(const ControlRequest& request) {
   WorkChoice choice{.step = request.text};
-  if (request.payload.empty()) return choice;
+  std::string_view number = request.payload;
+  choice.only = number.ends_with('!');
+  if (choice.only) number.remove_suffix(1);
+  if (number.empty()) return choice;
   std::uint32_t item = 0;
-  const char* const end = request.payload.data() + request.payload.size();
-  const auto [stop, mistake] = std::from_chars(request.payload.data(), end, item);
+  const char* const end = number.data() + number.size();
+  const auto [stop, mistake] = std::from_chars(number.data(), end, item);
   if (mistake != std::errc{} || stop != end) return refused("this is not the number of an item");
   choice.item = item;
   return choice;
@@ -140,7 +148,7 @@ ControlRequest control_request_of(const RunRequest& request) {
   if (request.asked == Asked::cancel) line.text = request.by.why;
   if (has_choice(request.asked)) {
     line.text = request.choice.step;
-    line.payload = request.choice.item ? std::to_string(*request.choice.item) : "";
+    line.payload = item_words(request.choice);
   }
   if (request.by.id != RunId{}) line.request = to_string(request.by.id);
   line.by = request.by.by;

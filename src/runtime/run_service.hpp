@@ -30,6 +30,7 @@ namespace reprise::runtime {
 struct WorkChoice {
   std::string step = {};  // empty = all
   std::optional<std::uint32_t> item = {};
+  bool only = false;  // retry: the steps that need it keep what they have
 
   bool operator==(const WorkChoice&) const = default;
 };

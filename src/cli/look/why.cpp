@@ -54,14 +54,22 @@ void add_commands(const PlaceOptions& options, const Looked& looked, const std::
   }
 }
 
-std::string policy_in_words(const core::StepPlan& plan, std::string_view whose) {
-  std::string text = fmt::format("  {} ({}):\n", whose, observe::level_words(plan.level));
-  const std::string explained = explain(plan.policy);
-  for (std::string_view words = explained; !words.empty();) {
+std::string indented(std::string_view words) {
+  std::string text;
+  while (!words.empty()) {
     const std::size_t end = std::min(words.find('\n'), words.size());
     text += fmt::format("    {}\n", words.substr(0, end));
     words.remove_prefix(std::min(end + 1, words.size()));
   }
+  return text;
+}
+
+std::string policy_in_words(const core::StepPlan& plan, std::string_view whose) {
+  std::string text =
+      fmt::format("  {} ({}):\n", whose, observe::level_words(plan.level)) + indented(explain(plan.policy));
+  for (const core::CommandPolicy& own : plan.command_policies)
+    text += fmt::format("  {} for failures of its command {} (line {}):\n", whose, own.command, own.line) +
+            indented(explain(own.policy));
   return text;
 }
 

@@ -66,7 +66,7 @@ int operate(const OperateOptions& options, runtime::RunRequest request) {
 }
 
 std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) {
-  runtime::WorkChoice choice{.step = options.step};
+  runtime::WorkChoice choice{.step = options.step, .item = {}, .only = options.only};
   if (!options.item) return choice;
   if (options.step.empty()) return std::unexpected{usage_error("--item needs --step: which step's item?")};
   choice.item = static_cast<std::uint32_t>(*options.item);

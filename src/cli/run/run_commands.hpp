@@ -63,6 +63,7 @@ struct ResumeOptions {  // resume, retry, dead-letters retry
   std::string run;
   std::string step;
   std::optional<std::uint64_t> item;
+  bool only = false;      // retry: the steps that need it keep what they have
   std::string directory;  // where the folder of the run is now; empty = where it was
   std::string why;        // a reason, for the history
 };

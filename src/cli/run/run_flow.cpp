@@ -96,6 +96,8 @@ int run_flow(const RunFlowOptions& options) {
   auto params = given_params(options, flow);
   if (!params) return params.error();
   if (options.dry_run) {
+    if (options.watch.progress != ProgressMode::quiet)
+      print_error(render(missing_here(flow, file->name, Severity::warning)));
     print(options.watch.json ? plan_json(flow) : plan_in_words(flow));
     return exit_done;
   }

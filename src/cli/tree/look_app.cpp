@@ -142,11 +142,12 @@ CommandShape dead_letters_command(LookOptions& options) {
 
 CommandShape doctor_command(DoctorOptions& options) {
   CommandShape command = command_named("doctor", "Is everything there that runs need?");
+  add_arguments(command, "FILE", options.files, "...", "flow documents: is what they need there, too?", Presence::optional);
   add_store(command, options.store, StoreKind::file);
   add_format(command, options.json);
   set_footer(command,
              "Exit code 0: yes. 1: no, and what to do about it.\n\n"
-             "  reprise doctor");
+             "  reprise doctor\n  reprise doctor nightly.yaml");
   command.run = [&options] { return doctor(options); };
   return command;
 }

@@ -116,6 +116,7 @@ CommandShape resume_command(const std::string& parent, const std::string& name, 
   if (extent == Extent::may_be_part) {
     add_option(command, "--step", options.step, "STEP", "only this step");
     add_number(command, "--item", options.item, {0, UINT32_MAX}, "only this item of it (0 is the first)");
+    add_flag(command, "--only", options.only, "steps that need it keep what they have, also when it now succeeds");
   }
   set_footer(command, fmt::format("  reprise {}{} @last", parent, name));
   command.run = [&options, action] { return action(options); };
