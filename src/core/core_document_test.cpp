@@ -685,7 +685,7 @@ TEST(CoreFinally, runs_again_after_what_is_tried_again) {
     ASSERT_EQ(run.status, RunStatus::failed);
     ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));
     EXPECT_EQ(status_of(run, 1), StepStatus::pending);
-    EXPECT_EQ(run.steps[1].visits, 0U);
+    EXPECT_EQ(run.counted_visits(1), 0U);
   }
   driver.succeed(driver.start_one());
   driver.succeed(driver.start_one());
@@ -1088,7 +1088,7 @@ TEST(CorePlanForm, plans_of_version_1_can_still_be_read) {
   EXPECT_TRUE(read->has_first_rules());
   EXPECT_FALSE(decode_plan(encode_plan(plan), no_pattern, nullptr)->has_first_rules());
   EXPECT_FALSE(decode_plan(std::string(1, '\0') + as_version_1(plan).substr(1), no_pattern, nullptr));
-  const auto newer = decode_plan(std::string(1, '\x04') + as_version_1(plan).substr(1), no_pattern, nullptr);
+  const auto newer = decode_plan(std::string(1, '\x05') + as_version_1(plan).substr(1), no_pattern, nullptr);
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, ErrorCode::store_newer);
 }

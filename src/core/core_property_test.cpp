@@ -499,7 +499,7 @@ class World {
     const StepPlan& plan = run.step_plan(step);
     const StepState& state = run.steps[step];
     EXPECT_TRUE(plan.max_parallel == 0 || state.running <= plan.max_parallel);
-    EXPECT_LE(state.visits, plan.max_visits);
+    EXPECT_LE(run.counted_visits(step), plan.max_visits);
     std::uint32_t running = 0, succeeded = 0, failed = 0, canceled = 0;
     for (std::uint32_t index = 0; index < state.items; ++index) {
       const Item* const item = state.touched(index);

@@ -865,7 +865,7 @@ void Core::mark_blocked(Run& run, Time now) {
 bool Core::may_revisit(const Run& run, std::uint32_t step) const {
   if (is_terminated(run, step)) return false;
   return std::ranges::all_of(steps_from(*run.plan->plan, run.step_plan(step).revisit), [&](std::uint32_t again) {
-    return run.steps[again].visits < run.step_plan(again).max_visits && !run.steps[again].circuit_open;
+    return run.counted_visits(again) < run.step_plan(again).max_visits && !run.steps[again].circuit_open;
   });
 }
 
@@ -935,7 +935,7 @@ bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence
   return reader.ok();
 }
 
-void Core::adopt(Run& run, Time now) {
+void Core::adopt(Run& run, Time now, Time back_since) {
   run.live = true;
   run.running = 0;
   run.outside = 0;
@@ -955,7 +955,12 @@ void Core::adopt(Run& run, Time now) {
       leave_place(run, place.first);
     }
   }
-  if (run.taken() > run.outside) lose_running_attempts(run, now);
+  if (run.taken() > run.outside) {
+    lose_running_attempts(run, now);
+  } else if (back_since > run.last_time && run.paused_at == 0 && run.sequence > 1) {  // something of it had happened
+    Record recovered{.type = EventType::recovered};
+    emit(run, recovered, back_since);
+  }
   index_run(run, now);
   // Its timer would come a turn too late: nothing starts after the deadline.
   if (!run.has_ended() && !run.cancel_requested && run.paused_at == 0 && deadline_of(run) <= now) {

@@ -18,7 +18,7 @@ using event::put_varint;
 namespace {
 
 // 1: without what documents need. 2: without rules, effects, the limit of losses and notes.
-constexpr std::uint8_t plan_version = 3;
+constexpr std::uint8_t plan_version = 4;
 
 // Notes are what a step may have beyond its fixed fields: (tag, length, bytes), tags rising, and only those that say something. A reader
 // passes over tags that it does not know. To add one: the next free number here and in docs/formats/store.md, a line in put_step_notes()
@@ -302,7 +302,8 @@ StepPlan step_of_item(const StepPlan& step, std::uint32_t item) {
 
 std::vector<event::StepLabel> step_labels(const Plan& plan) {
   std::vector<event::StepLabel> labels;
-  for (const StepPlan& step : plan.steps) labels.push_back({*step.name, step.actor_type});
+  for (const StepPlan& step : plan.steps)
+    labels.push_back({*step.name, step.actor_type, step.dependants, step.runs_finally});
   return labels;
 }
 
@@ -362,7 +363,7 @@ std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternComp
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left)
     plan.steps.push_back(read_step(in, version, compile, types));
   if (version > 1) read_document_part(in, plan);
-  plan.rules = version > 2 ? read_enum(in, Rules::own_failures) : Rules::all_ends_alike;
+  plan.rules = version > 2 ? read_enum(in, Rules::visits_go_on) : Rules::all_ends_alike;
   if (plan.rules < Rules::all_ends_alike) in.fail();
   if (!in.ok() || plan.steps.empty() || !refers_to_steps_that_exist(plan)) {
     return std::unexpected{Error{ErrorCode::store_damaged, "a stored plan cannot be read"}};

@@ -25,6 +25,7 @@ constexpr unsigned facts = 1U << 2U;
 constexpr unsigned outside = 1U << 3U;
 constexpr unsigned item_policies = 1U << 6U;
 constexpr unsigned callback = 1U << 4U;
+constexpr unsigned past = 1U << 5U;
 }  // namespace run_flag
 namespace step_flag {
 constexpr unsigned map = 1U << 0U;
@@ -268,6 +269,31 @@ void read_item_policies(ByteReader& in, FactsDecoder& facts, Run& run) {
   }
 }
 
+void put_past(std::string& out, const Extra& extra) {
+  put_varint(out, extra.past.size());
+  for (const auto& [step, past] : extra.past) {
+    put_varint(out, step);
+    put_varint(out, past.uncounted);
+    put_varint(out, past.attempts.size());
+    for (const std::uint32_t attempts : past.attempts) put_varint(out, attempts);
+  }
+}
+
+void read_past(ByteReader& in, Run& run) {
+  if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    const std::uint32_t step = in.varint32();
+    PastVisits past;
+    past.uncounted = in.varint32();
+    const std::uint64_t items = in.varint();
+    if (step >= run.step_count() || items > in.rest().size() || past.uncounted > run.steps[step].visits)
+      return in.fail();
+    past.attempts.reserve(items);
+    for (std::uint64_t item = 0; item < items && in.ok(); ++item) past.attempts.push_back(in.varint32());
+    run.extra->past.insert_or_assign(step, std::move(past));
+  }
+}
+
 // Everything relies on it: each item that is outside has its place there.
 bool is_outside_complete(const Run& run) {
   std::size_t items = 0;
@@ -333,6 +359,13 @@ void StepState::return_item(std::uint32_t index) {
   if (map->items.size() > next) map->items.resize(next);
 }
 
+std::uint32_t Run::last_attempt(std::uint32_t step, std::uint32_t item) const {
+  const Item* const found = steps[step].touched(item);
+  const std::uint32_t now = found != nullptr ? found->attempt : 0;
+  const PastVisits* const past = past_visits(step);
+  return past != nullptr && item < past->attempts.size() ? std::max(now, past->attempts[item]) : now;
+}
+
 void Run::reset() {
   std::string memory = std::move(events);
   memory.clear();
@@ -344,11 +377,13 @@ void encode_state(const Run& run, std::string& out) {
   const bool has_extra = run.extra != nullptr && !(run.extra->breakers.empty() && run.extra->signals.empty());
   const bool has_outside = run.extra != nullptr && !(run.extra->outside.empty() && run.extra->overdue.empty());
   const bool has_callback = run.extra != nullptr && !run.extra->callback.empty();
+  const bool has_past = run.extra != nullptr && !run.extra->past.empty();
   put_byte(out, state_version);
   const bool has_item_policies = run.extra != nullptr && !run.extra->item_policies.empty();
   put_byte(out, (run.cancel_requested ? run_flag::cancel_requested : 0U) | (has_extra ? run_flag::extra : 0U) |
                     (run.facts != nullptr ? run_flag::facts : 0U) | (has_outside ? run_flag::outside : 0U) |
-                    (has_item_policies ? run_flag::item_policies : 0U) | (has_callback ? run_flag::callback : 0U));
+                    (has_item_policies ? run_flag::item_policies : 0U) | (has_callback ? run_flag::callback : 0U) |
+                    (has_past ? run_flag::past : 0U));
   put_varint(out, run.plan->number);
   put_signed(out, run.created);
   put_time(out, run.due, run.created);
@@ -368,6 +403,7 @@ void encode_state(const Run& run, std::string& out) {
   if (has_outside) put_outside(out, *run.extra);
   if (has_item_policies) put_item_policies(out, *run.extra);
   if (has_callback) put_bytes(out, run.extra->callback);
+  if (has_past) put_past(out, *run.extra);
 }
 
 bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder& facts, Run& run) {
@@ -401,6 +437,7 @@ bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder&
     if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
     run.extra->callback = in.bytes();
   }
+  if ((flags & run_flag::past) != 0 && in.ok()) read_past(in, run);
   run.open_steps = count_open_steps(run);
   return in.ok() && is_outside_complete(run);
 }
@@ -460,6 +497,7 @@ std::size_t bytes_of(const Run& run) noexcept {
   if (run.facts != nullptr) bytes += sizeof(RunFacts) + run.facts->bytes.capacity();
   if (run.extra != nullptr) {
     bytes += run.extra->outside.size() * outside_bytes;
+    for (const auto& [step, past] : run.extra->past) bytes += past.attempts.capacity() * sizeof(std::uint32_t);
     for (const auto& [step, own] : run.extra->item_policies)
       bytes += own->bytes.capacity() + own->of_item.capacity() * sizeof(std::uint32_t) +
                own->policies.size() * sizeof(Policy);

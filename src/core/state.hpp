@@ -72,6 +72,7 @@ struct Item {
   }
   // Has an attempt begun since it was created, or retried on request?
   bool has_begun() const noexcept { return attempt > (trouble != nullptr ? trouble->earlier : 0); }
+  bool has_begun_before() const noexcept { return attempt > 1 + (trouble != nullptr ? trouble->earlier : 0); }
   // What the next attempt is told; nullptr: nothing has failed.
   const Failure* last_failure() const noexcept {
     return trouble != nullptr && trouble->cause != Trouble::Cause::none ? &trouble->failure : nullptr;
@@ -149,6 +150,14 @@ struct Outside {
   bool operator==(const Outside&) const = default;
 };
 
+// What is left of the visits of a step that are over.
+struct PastVisits {
+  std::vector<std::uint32_t> attempts;  // by item: its last number; missing ones have none
+  std::uint32_t uncounted = 0;          // visits that do not count towards max_visits
+
+  bool operator==(const PastVisits&) const = default;
+};
+
 // What few runs have.
 struct Extra {
   using Place = std::pair<std::uint32_t, std::uint32_t>;  // step, item
@@ -163,6 +172,7 @@ struct Extra {
   // By step: what an attempt fails with when its time is over while it is outside.
   std::map<std::uint32_t, Failure> overdue;
   std::map<std::uint32_t, std::shared_ptr<const ItemPolicies>> item_policies;  // by step
+  std::map<std::uint32_t, PastVisits> past;  // by step
   std::string callback;  // where ends are reported that come from no run, as the executor says it
 };
 
@@ -234,7 +244,20 @@ struct Run {
   }
   // Is a lost or interrupted attempt no failure of the work, and not counted?
   bool judges_own_failures_only() const noexcept { return plan->plan->rules >= Rules::own_failures; }
+  // Do the numbers of attempts go on over the visits of a step, and is each visit work of its own?
+  bool has_visits_that_go_on() const noexcept { return plan->plan->rules >= Rules::visits_go_on; }
   bool has_ended() const noexcept { return !is_open(status); }
+  const PastVisits* past_visits(std::uint32_t step) const {  // nullptr: none is over
+    if (extra == nullptr) return nullptr;
+    const auto found = extra->past.find(step);
+    return found != extra->past.end() ? &found->second : nullptr;
+  }
+  // How many attempts of this item have had a number, in all visits.
+  std::uint32_t last_attempt(std::uint32_t step, std::uint32_t item) const;
+  std::uint32_t counted_visits(std::uint32_t step) const {  // towards max_visits
+    const PastVisits* const past = past_visits(step);
+    return steps[step].visits - (past != nullptr ? past->uncounted : 0);
+  }
   // nullptr: the item's attempt is not outside.
   const Outside* outside_of(std::uint32_t step, std::uint32_t item) const {
     if (extra == nullptr) return nullptr;

@@ -227,6 +227,7 @@ class Loop {
   store::Result<Loaded> load(const RunId& id);
   void unload(const Loaded& loaded);  // again, unless something happened to it
   core::Run* revive(const store::StoredRun& row);
+  void adopt(core::Run& run, Time now);
   void take_in(core::Run& run, Time now);
   void reading_failed(const Error& why, Time now);
   bool load_open_runs(Time now);
@@ -260,6 +261,7 @@ class Loop {
   std::vector<std::unique_ptr<Batch>> spare_;
   bool writing_ = false;
   std::optional<Error> trouble_;       // with writing
+  Time began_ = 0;  // when this engine took the store
   std::optional<Error> read_trouble_;  // with reading
   Time retry_at_ = 0;                  // INT64_MAX: never, it does not pass
   Duration retry_delay_{0};

@@ -27,6 +27,7 @@ void for_each_imaged(const event::FramePart& part, F&& visit) {
 }  // namespace
 
 store::Result<std::vector<BookedPlan>> Loop::recover(const core::PatternCompiler& compile, Time now) {
+  began_ = now;
   core_.use(core::FactsDecoder{compile, settings_.types});
   const auto plans = store_.read_plans();
   if (!plans) return std::unexpected{plans.error()};
@@ -125,7 +126,7 @@ store::Result<void> Loop::replay_journal(Time now) {
   journal_.inherit();
   for (const std::uint64_t number : order) {
     core::Run& run = *core_.find(number);
-    core_.adopt(run, now);
+    adopt(run, now);
     account(run);
   }
   return {};
@@ -165,8 +166,10 @@ void Loop::unload(const Loaded& loaded) {
 
 // A run that was stored before anybody looked at it may turn out to wait for long, and nobody would touch it: it leaves again, or
 // memory would fill with its like.
+void Loop::adopt(core::Run& run, Time now) { core_.adopt(run, now, store_.owner_before_died() ? began_ : 0); }
+
 void Loop::take_in(core::Run& run, Time now) {
-  core_.adopt(run, now);
+  adopt(run, now);
   account(run);
   if (run.touched || run.has_ended() || !park_until(run, now)) return;
   run.touched = true;

@@ -229,6 +229,7 @@ void add_letters(const RunId& id, core::Run& run, std::size_t limit, std::vector
       letter.has_items = state.map != nullptr;
       letter.attempts = item.attempt;
       letter.time = wall_time(item.due);
+      letter.skipped = !item.has_begun() && item.trouble != nullptr && item.trouble->reason == StopReason::circuit_open;
       if (item.trouble != nullptr) {
         letter.failure = item.trouble->failure;
         letter.reason = item.trouble->reason;
@@ -239,8 +240,9 @@ void add_letters(const RunId& id, core::Run& run, std::size_t limit, std::vector
 }
 
 bool may_have_letters(const core::Plan& plan) {
-  return std::ranges::any_of(plan.steps,
-                             [](const core::StepPlan& step) { return step.on_failure == OnFailure::dead_letter; });
+  return std::ranges::any_of(plan.steps, [](const core::StepPlan& step) {
+    return step.on_failure == OnFailure::dead_letter || step.effect == Effect::at_most_once;  // unclear ones are kept
+  });
 }
 
 }  // namespace

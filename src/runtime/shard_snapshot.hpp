@@ -63,7 +63,8 @@ struct DeadLetter {
   std::uint64_t attempts = 0;
   Failure failure = {};
   StopReason reason = StopReason::none;
-  WallTime time = {};  // when it was given up
+  bool skipped = false;  // the circuit of its step was open before it could be tried again; `failure` is from before
+  WallTime time = {};    // when it was given up
 };
 
 class ShardSnapshot {
