@@ -149,7 +149,7 @@ TEST(CoreAgain, finally_steps_go_on_too_and_their_visits_do_not_count) {
     driver.succeed(starts.at(0).id);
     ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));
     EXPECT_EQ(run.steps[1].visits, round) << "each is work of its own";
-    EXPECT_EQ(run.counted_visits(1), 0U);
+    EXPECT_EQ(run.own_visits(1), 0U);
   }
 }
 

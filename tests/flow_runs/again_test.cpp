@@ -157,6 +157,25 @@ TEST(FlowRunsAgain, a_run_that_another_process_cancels_has_not_failed) {
   EXPECT_EQ(folder.reprise({"wait", "@last"}).exit_code, 143);
 }
 
+TEST(FlowRunsAgain, a_signal_that_no_step_waits_for_is_a_mistake) {
+  FlowFolder folder;
+  const auto running = folder.start({"run", folder.flow("steps: [{id: a, signal: go}]")});
+  ASSERT_TRUE(folder.wait_for_event("submitted"));
+  const Outcome wrong = folder.reprise({"signal", "@last", "goo"});
+  EXPECT_EQ(wrong.exit_code, 4);
+  EXPECT_NE(wrong.err.find("waits for \"goo\"; there is go"), std::string::npos) << wrong.err;
+  EXPECT_EQ(folder.reprise({"signal", "@last", "go"}).exit_code, 0);
+  EXPECT_EQ(running->join(), 0);
+}
+
+TEST(FlowRunsAgain, arguments_that_are_too_long_are_the_documents_mistake) {
+  FlowFolder folder;
+  const Outcome outcome = folder.run("steps: [{id: a, env: {BIG: '" + std::string(200'000, 'x') + "'}, run: 'true'}]");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(text_of(folder.last("failed", "a"), "reason"), "permanent");
+  EXPECT_EQ(folder.count("started"), 1U);
+}
+
 // ---- what is told ----------------------------------------
 
 TEST(FlowRunsAgain, why_has_a_row_for_an_interruption_and_the_reason_of_a_loss) {

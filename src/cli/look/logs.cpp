@@ -54,7 +54,7 @@ bool print_file(const std::string& path, bool ends_line) {
 // There is no file: because nothing was written, or because nothing of that kind ever ran?
 int explain_nothing(Looked& looked, const std::optional<FoundPlace>& place, const LogsOptions& options) {
   std::uint64_t attempts = 0;  // the highest number among those that were asked for
-  const auto read = looked.snapshot.each_event(looked.id, [&](const Event& event) {
+  const auto read = looked.reader->each_event(looked.id, [&](const Event& event) {
     const bool is_wanted =
         !place || (event.step == looked.view.steps[place->step].name && place->item.value_or(event.item) == event.item);
     if (is_wanted && event.type == EventType::started) attempts = std::max(attempts, event.attempt);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <reprise/event.hpp>
 
@@ -16,6 +17,7 @@ struct RunsOptions {
   std::optional<RunStatus> status = {};
   std::string flow = {};               // its name, or that of a handler; empty = any
   std::optional<Duration> since = {};  // created within this long before now
+  std::vector<std::string> filter = {};  // words of index/filter.hpp: label:team=a
   std::uint64_t limit = 50;
   bool json = false;
 };
@@ -52,6 +54,7 @@ struct DeadLettersOptions {
 };
 
 struct DoctorOptions {
+  std::vector<std::string> files;  // documents that are to run here
   std::string store = {};
   bool json = false;
 };

@@ -55,7 +55,7 @@ std::expected<Looked, int> look_at(const RunOptions& options) {
   if (!*view) return std::unexpected{show_error({ErrorCode::not_found, "there is no run " + to_string(*id)})};
   const auto shard = snapshot->shard_of(*id);
   if (!shard) return std::unexpected{show_error(shard.error())};
-  return Looked{*std::move(snapshot), *shard, *id, **std::move(view)};
+  return Looked{std::make_unique<runtime::Snapshot>(*std::move(snapshot)), *shard, *id, **std::move(view)};
 }
 
 bool is_worked_on(const store::Shard& shard, const RunId& run) {

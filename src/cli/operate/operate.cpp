@@ -1,6 +1,7 @@
 // The commands that change what becomes of a run: resume, retry, cancel, pause, signal, wait, rm, and dead letters.
 //
 // While another process owns the shard that has the run it is asked to do it; otherwise it is done here.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
 #include "cli/look/looking.hpp"
+#include "cli/operate/asker.hpp"
 #include "cli/operate/operator.hpp"
 #include "cli/run/run_commands.hpp"
 #include "cli/run/watching.hpp"
@@ -19,7 +21,8 @@
 #include "exec/log_path.hpp"
 #include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
-#include "runtime/snapshot.hpp"
+#include "runtime/shard_snapshot.hpp"
+#include "text/nearest.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -41,28 +44,34 @@ std::expected<Known, int> known_run(const std::string& store, const std::string&
 int done_or_error(const std::expected<void, Error>& answer) { return answer ? exit_done : show_error(answer.error()); }
 
 // Asks the owner of the shard, or becomes it for a moment. Other owners of a moment are worth waiting for.
-std::expected<void, Error> in_shard(const store::Shard& shard, const runtime::ControlRequest& request,
-                                    const std::function<std::expected<void, Error>(Engine&)>& here) {
+std::expected<void, Error> in_shard(const store::Shard& shard, const runtime::RunRequest& request) {
   constexpr int looks_max = 40;
   for (int look = 0;; ++look) {
-    if (auto answer = runtime::ask_owner(shard.path, request)) return *std::move(answer);
+    if (const auto answer = runtime::ask_owner(shard.path, runtime::control_request_of(request)))
+      return runtime::done_or_error(*answer);
     auto engine = runtime::EngineAccess::open({.store = "sqlite:" + shard.path, .threads = 1}, {});
-    if (engine) return here(*engine);
+    if (engine) {
+      const auto done = runtime::EngineAccess::perform(*engine, request);
+      return done ? std::expected<void, Error>{} : std::unexpected{done.error()};
+    }
     if (engine.error().code != ErrorCode::store_locked || look == looks_max) return std::unexpected{engine.error()};
     system_env().wait_until(system_env().now() + std::chrono::milliseconds{50}, {});
   }
 }
 
-int operate(const OperateOptions& options, std::string_view operation,
-            const std::function<std::expected<void, Error>(Engine&, const RunId&)>& here) {
+int operate(const Known& known, const OperateOptions& options, runtime::RunRequest request) {
+  request.run = known.id;
+  request.by = asker(runtime::name_of(request.asked), options.why);
+  return done_or_error(in_shard(known.shard, request));
+}
+
+int operate(const OperateOptions& options, runtime::RunRequest request) {
   const auto known = known_run(options.store, options.run);
-  if (!known) return known.error();
-  const runtime::ControlRequest request{std::string{operation}, to_string(known->id), options.text, options.payload};
-  return done_or_error(in_shard(known->shard, request, [&](Engine& engine) { return here(engine, known->id); }));
+  return known ? operate(*known, options, std::move(request)) : known.error();
 }
 
 std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) {
-  runtime::WorkChoice choice{.step = options.step};
+  runtime::WorkChoice choice{.step = options.step, .item = {}, .only = options.only};
   if (!options.item) return choice;
   if (options.step.empty()) return std::unexpected{usage_error("--item needs --step: which step's item?")};
   choice.item = static_cast<std::uint32_t>(*options.item);
@@ -135,8 +144,9 @@ void tell_if_document_changed(const runtime::RunView& view, const WatchOptions& 
 }
 
 // A run whose handlers are functions of a C++ program is run by that program alone: it is asked, and goes on with it.
-int ask_program(const Known& known, const runtime::ControlRequest& request) {
-  if (const auto answer = runtime::ask_owner(known.shard.path, request)) return done_or_error(*answer);
+int ask_program(const Known& known, const runtime::RunRequest& request) {
+  if (const auto answer = runtime::ask_owner(known.shard.path, runtime::control_request_of(request)))
+    return done_or_error(runtime::done_or_error(*answer));
   print_error(
       fmt::format("reprise: run {} is work of a C++ program ({}), which alone has its handlers, and does not "
                   "run now. Start it: it continues its open runs by itself, and takes this command then.\n",
@@ -159,11 +169,13 @@ int resume(const ResumeOptions& options) {
                             suggested(options.watch.store, "retry", known->id)));
     return exit_failed;
   }
-  if (!known->view.plan->is_document) return ask_program(*known, {"resume", to_string(known->id)});
+  const runtime::RunRequest request{
+      .asked = runtime::Asked::resume, .run = known->id, .by = asker(options.watch.command, options.why)};
+  if (!known->view.plan->is_document) return ask_program(*known, request);
   // Who has paused it while it ran wants it to go on there, where it is watched already.
   if (status == RunStatus::paused && is_worked_on(known->shard, known->id)) {
-    if (const auto answer = runtime::ask_owner(known->shard.path, {"resume", to_string(known->id)}))
-      return done_or_error(*answer);
+    if (const auto answer = runtime::ask_owner(known->shard.path, runtime::control_request_of(request)))
+      return done_or_error(runtime::done_or_error(*answer));
   }
   // Before signals are taken: a file that hangs can be interrupted.
   const auto watch = with_folder(options, known->view);
@@ -173,7 +185,7 @@ int resume(const ResumeOptions& options) {
   auto session = RunSession::open(*watch);
   if (!session) return session.error();
   if (auto attached = attach(**session, known->shard); !attached) return show_error(attached.error());
-  if (auto going = (*session)->go_on(known->id); !going) return show_error(going.error());
+  if (auto going = (*session)->go_on(known->id, request.by); !going) return show_error(going.error());
   return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
 }
 
@@ -182,7 +194,11 @@ int retry(const ResumeOptions& options) {
   if (!known) return known.error();
   const auto choice = choice_of(options);
   if (!choice) return choice.error();
-  if (!known->view.plan->is_document) return ask_program(*known, runtime::request_for("retry", known->id, *choice));
+  const runtime::RunRequest request{.asked = runtime::Asked::retry,
+                                    .run = known->id,
+                                    .choice = *choice,
+                                    .by = asker(options.watch.command, options.why)};
+  if (!known->view.plan->is_document) return ask_program(*known, request);
   // Before signals are taken: a file that hangs can be interrupted.
   const auto watch = with_folder(options, known->view);
   if (!watch) return watch.error();
@@ -191,21 +207,30 @@ int retry(const ResumeOptions& options) {
   auto session = RunSession::open(*watch);
   if (!session) return session.error();
   if (auto attached = attach(**session, known->shard); !attached) return show_error(attached.error());
-  if (auto again = (*session)->retry(known->id, *choice); !again) return show_error(again.error());
+  if (auto again = (*session)->retry(request); !again) return show_error(again.error());
   return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
 }
 
-int cancel(const OperateOptions& options) {
-  return operate(options, "cancel", [&](Engine& engine, const RunId& run) { return engine.cancel(run, options.text); });
-}
+int cancel(const OperateOptions& options) { return operate(options, {.asked = runtime::Asked::cancel}); }
 
-int pause(const OperateOptions& options) {
-  return operate(options, "pause", [](Engine& engine, const RunId& run) { return engine.pause(run); });
-}
+int pause(const OperateOptions& options) { return operate(options, {.asked = runtime::Asked::pause}); }
 
+// A document says all the signals that it waits for; what a program's handlers wait for only they know.
 int signal_run(const OperateOptions& options) {
-  return operate(options, "signal",
-                 [&](Engine& engine, const RunId& run) { return engine.signal(run, options.text, options.payload); });
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
+  const core::Plan& plan = *known->view.plan;
+  std::vector<std::string_view> names;
+  for (const core::StepPlan& step : plan.steps) {
+    if (step.kind == core::StepKind::signal) names.push_back(step.signal);
+  }
+  if (plan.is_document && std::ranges::find(names, options.text) == names.end()) {
+    return show_error({ErrorCode::not_found,
+                       names.empty() ? "No step of this run waits for a signal."
+                                     : fmt::format("No step of this run waits for \"{}\"; there is {}.", options.text,
+                                                   text::join_words(names, "and"))});
+  }
+  return operate(*known, options, {.asked = runtime::Asked::signal, .text = options.text, .payload = options.payload});
 }
 
 int wait_for(const OperateOptions& options) {
@@ -232,8 +257,8 @@ int remove_run(const OperateOptions& options) {
   const auto known = known_run(options.store, options.run);
   if (!known) return known.error();
   const std::string url = store_url(options.store);
-  const auto forgotten = in_shard(known->shard, {"remove", to_string(known->id)},
-                                  [&](Engine& engine) { return engine.remove(known->id); });
+  const auto forgotten =
+      in_shard(known->shard, {.asked = runtime::Asked::remove, .run = known->id, .by = asker("rm")});
   if (!forgotten) return show_error(forgotten.error());
   const std::string folder = store_folder(url);
   auto removed = base::remove_below(folder, base::name_below(folder, exec::log_folder(folder, known->id)));
@@ -250,10 +275,10 @@ int dead_letters_drop(const OperateOptions& options) {
   if (!known) return known.error();
   const auto place = parse_work_place(options.text);
   if (!place) return show_error(place.error());
-  const runtime::WorkChoice choice{.step = place->step, .item = place->item};
-  return done_or_error(in_shard(known->shard, runtime::request_for("drop", known->id, choice), [&](Engine& engine) {
-    return runtime::EngineAccess::drop(engine, known->id, choice);
-  }));
+  return done_or_error(in_shard(known->shard, {.asked = runtime::Asked::drop,
+                                               .run = known->id,
+                                               .choice = {.step = place->step, .item = place->item},
+                                               .by = asker("dead-letters drop", options.why)}));
 }
 
 }  // namespace reprise::cli

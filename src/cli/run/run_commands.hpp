@@ -17,6 +17,7 @@ namespace reprise::cli {
 enum class ProgressMode : std::uint8_t { automatic, live, plain, json, quiet };
 
 struct WatchOptions {  // of every command that runs something to its end
+  std::string command = "run";  // as it was called: what is asked of runs says so
   std::string store;
   ProgressMode progress = ProgressMode::automatic;
   bool json = false;          // the result as one JSON document
@@ -33,6 +34,7 @@ struct RunFlowOptions {
   std::string input;  // JSON, or @file
   std::vector<std::string> set;
   std::string id;
+  std::vector<std::string> labels;  // NAME=VALUE
   bool dry_run = false;
 };
 
@@ -53,6 +55,7 @@ struct ExecOptions {
   PolicySource policy;  // instead of all these but the timeout
   StdinMode standard_input = StdinMode::automatic;
   std::string id;
+  std::vector<std::string> labels;  // NAME=VALUE
 };
 
 struct ResumeOptions {  // resume, retry, dead-letters retry
@@ -60,14 +63,17 @@ struct ResumeOptions {  // resume, retry, dead-letters retry
   std::string run;
   std::string step;
   std::optional<std::uint64_t> item;
+  bool only = false;      // retry: the steps that need it keep what they have
   std::string directory;  // where the folder of the run is now; empty = where it was
+  std::string why;        // a reason, for the history
 };
 
 struct OperateOptions {  // cancel, pause, signal, wait, rm, dead-letters drop
   std::string store;
   std::string run;
-  std::string text;     // cancel: why. signal: its name. drop: STEP[ITEM]
+  std::string text;     // signal: its name. drop: STEP[ITEM]
   std::string payload;  // signal
+  std::string why;      // a reason, for the history
 };
 
 struct ValidateOptions {

@@ -32,6 +32,10 @@ void add_callbacks(CommandShape& command, WatchOptions& options) {
              "what workers are told instead of the address, for a proxy or another machine");
 }
 
+void add_label(CommandShape& command, std::vector<std::string>& labels) {
+  add_option(command, "--label", labels, "NAME=VALUE", "finds the run later: reprise runs label:team=a; may be given again");
+}
+
 CommandShape run_command(RunFlowOptions& options) {
   CommandShape command = command_named("run", "Runs a flow to its end");
   add_watching(command, options.watch);
@@ -40,6 +44,7 @@ CommandShape run_command(RunFlowOptions& options) {
   add_option(command, "--input", options.input, "JSON|@FILE", "parameters as one JSON object, or @file");
   add_option(command, "--set", options.set, "KEY=VALUE", "one parameter; may be given again");
   add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_label(command, options.labels);
   add_flag(command, "--dry-run", options.dry_run, "shows the plan and starts nothing");
   set_footer(command,
              "Ctrl-C stops it and loses nothing; it prints the command that resumes it. Twice: kills what runs.\n\n"
@@ -52,6 +57,7 @@ CommandShape run_command(RunFlowOptions& options) {
 CommandShape exec_shape(ExecOptions& options) {
   CommandShape command = command_named("exec", "Runs one command, retried and durable");
   options.watch.only_trouble = true;
+  options.watch.command = "exec";
   add_watching(command, options.watch);
   add_option(command, "--retry", options.retry, "NAME", "none, standard (default), aggressive or patient");
   add_option(command, "--max-attempts", options.max_attempts, "N", "attempts in all, or unlimited");
@@ -67,6 +73,7 @@ CommandShape exec_shape(ExecOptions& options) {
              "a whole policy from a file, instead of the options above but --timeout");
   add_choice(command, "--from", options.policy.from, dialects(), "the dialect of that file (default: native)");
   add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_label(command, options.labels);
   add_choice(
       command, "--stdin", options.standard_input,
       Choices<StdinMode>{{"auto", StdinMode::automatic}, {"replay", StdinMode::replay}, {"none", StdinMode::none}},
@@ -90,19 +97,26 @@ CommandShape exec_shape(ExecOptions& options) {
   return command;
 }
 
+void add_why(CommandShape& command, std::string& why) {
+  add_option(command, "--why", why, "TEXT", "a reason, for the history");
+}
+
 enum class Extent : bool { run, may_be_part };  // --step and --item
 
 // `parent`: the words above the command, for its example: "dead-letters ".
 CommandShape resume_command(const std::string& parent, const std::string& name, const char* help,
                             ResumeOptions& options, Extent extent, int (*action)(const ResumeOptions&)) {
   CommandShape command = command_named(name, help);
+  options.watch.command = parent + name;
   add_watching(command, options.watch);
   add_callbacks(command, options.watch);
   add_run_name(command, options.run);
   add_option(command, "--directory", options.directory, "DIR", "where the folder of the run is now, if it was moved");
+  add_why(command, options.why);
   if (extent == Extent::may_be_part) {
     add_option(command, "--step", options.step, "STEP", "only this step");
     add_number(command, "--item", options.item, {0, UINT32_MAX}, "only this item of it (0 is the first)");
+    add_flag(command, "--only", options.only, "steps that need it keep what they have, also when it now succeeds");
   }
   set_footer(command, fmt::format("  reprise {}{} @last", parent, name));
   command.run = [&options, action] { return action(options); };
@@ -121,7 +135,13 @@ CommandShape operation(const std::string& name, const char* help, OperateOptions
 
 CommandShape cancel_command(OperateOptions& options) {
   CommandShape command = operation("cancel", "Stops a run; it can be resumed", options, cancel);
-  add_option(command, "--why", options.text, "TEXT", "a reason, for the history");
+  add_why(command, options.why);
+  return command;
+}
+
+CommandShape pause_command(OperateOptions& options) {
+  CommandShape command = operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options, pause);
+  add_why(command, options.why);
   return command;
 }
 
@@ -137,6 +157,7 @@ CommandShape signal_command(OperateOptions& options) {
 CommandShape drop_command(OperateOptions& options) {
   CommandShape command = operation("drop", "Discards a dead letter", options, dead_letters_drop);
   add_place(command, options.text, Presence::required);
+  add_why(command, options.why);
   set_footer(command, "  reprise dead-letters drop @last 'fetch[57]'");
   return command;
 }
@@ -165,8 +186,7 @@ void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOpti
              "  reprise retry @last-failed");
   commands.push_back(std::move(again));
   commands.push_back(cancel_command(options.cancel));
-  commands.push_back(
-      operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options.pause, pause));
+  commands.push_back(pause_command(options.pause));
   commands.push_back(signal_command(options.signal));
   commands.push_back(operation("wait", "Waits until a run has ended; gives its exit code", options.wait, wait_for));
   commands.push_back(operation("rm", "Deletes a run that has ended, and its logs", options.remove, remove_run));

@@ -66,7 +66,10 @@ std::string_view FunctionWork::list_of(const StepOutput& output) {
 }
 
 std::string_view FunctionWork::idempotency_key() {
-  if (idempotency_key_.empty()) idempotency_key_ = exec::idempotency_key(job_);
+  if (idempotency_key_.empty()) {
+    const bool is_operation = job_.context != nullptr && !job_.context->operation.empty();
+    idempotency_key_ = is_operation ? to_string(job_.run_id) + '/' + job_.context->operation : exec::idempotency_key(job_);
+  }
   return idempotency_key_;
 }
 
