@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <ranges>
 
+#include "observe/words.hpp"
+#include "text/utf8.hpp"
+
 namespace reprise::observe {
 
 using core::ItemStatus;
@@ -198,7 +201,8 @@ void RunProjection::note(const Event& event) {
   if (!is_of_whole_run(event)) return;
   if (notes_.size() < notes_max) notes_.push_back(event);
   recoveries_ += event.type == EventType::recovered ? 1 : 0;
-  if (event.type == EventType::cancel_requested) cancel_words_ = event.text;
+  if (event.type == EventType::cancel_requested) 
+    cancel_words_ = asker_words(event.request) + (event.text.empty() ? "" : ": " + text::safe_to_show(event.text));
   if (event.type == EventType::reopened) cancel_words_.clear();
   if (standstills_.size() >= notes_max) return;
   const auto pause = std::ranges::find_if(standstills_, [](const Standstill& one) { return !one.to; });

@@ -145,7 +145,7 @@ class RunProjection {
   // By step and item: work that is under way, has failed or was cancelled, and what else is to be kept.
   const std::map<Place, WorkStory>& stories() const noexcept { return stories_; }
   std::uint64_t recoveries() const noexcept { return recoveries_; }  // times the engine had died
-  // Why it was cancelled, or is being cancelled, as whoever did it said; empty: it was not, or nobody said so.
+  // " by ada: the warehouse is closed": who cancelled it, and why, as far as that is recorded; empty: nobody, or it is not.
   const std::string& cancel_words() const noexcept { return cancel_words_; }
   // What concerns all of the run: recovered, cancelled, paused, resumed, reopened, gone back, ended.
   const std::vector<Event>& notes() const noexcept { return notes_; }

@@ -178,8 +178,7 @@ std::vector<StyledLine> statistics_of(const RunReport& report) {
 std::string verdict_of(const RunReport& report) {
   if (report.status == RunStatus::canceled) {
     if (report.reason == StopReason::deadline) return "cancelled: " + std::string{reason_words(report.reason)};
-    if (report.cancel_words.empty()) return "cancelled";
-    return "cancelled: " + text::shorten(text::safe_to_show(report.cancel_words), message_characters_max);
+    return "cancelled" + text::shorten(report.cancel_words, message_characters_max);
   }
   if (report.status == RunStatus::succeeded) return "succeeded" + exceptions_of(report);
   const std::vector<TroubledItem> failures = failures_of(report);

@@ -63,7 +63,7 @@ struct TroubledItem {
 struct RunReport {
   RunStatus status = RunStatus::running;
   StopReason reason = StopReason::none;
-  std::string cancel_words = {};  // canceled: why, as whoever did it said
+  std::string cancel_words = {};  // canceled: by whom and why (projection.hpp)
   WallTime created = {};
   std::optional<WallTime> ended = {};
   std::vector<StepReport> steps;
