@@ -41,16 +41,17 @@ store::Result<std::vector<BookedPlan>> Loop::recover(const core::PatternCompiler
 
 store::Result<void> Loop::replay_journal(Time now) {
   std::vector<std::uint64_t> order;
-  auto replayed = runtime::replay_journal(store_, core_,
-                                          {.named = [&](std::uint64_t run) { next_run_ = std::max(next_run_, run + 1); },
-                                           .revive = [&](const store::StoredRun& row) { return revive(row); },
-                                           .found =
-                                               [&](core::Run& run, std::uint64_t commit) {
-                                                 if (!std::exchange(run.counted, true)) ++open_;  // new, or reopened
-                                                 order.push_back(run.number);
-                                                 run.oldest_commit = commit;
-                                                 journal_.add_run(run.number, commit);
-                                               }});
+  auto replayed =
+      runtime::replay_journal(store_, core_,
+                              {.named = [&](std::uint64_t run) { next_run_ = std::max(next_run_, run + 1); },
+                               .revive = [&](const store::StoredRun& row) { return revive(row); },
+                               .found =
+                                   [&](core::Run& run, std::uint64_t commit) {
+                                     if (!std::exchange(run.counted, true)) ++open_;  // new, or reopened
+                                     order.push_back(run.number);
+                                     run.oldest_commit = commit;
+                                     journal_.add_run(run.number, commit);
+                                   }});
   if (!replayed) return replayed;
   auto sizes = store_.read_journal([&](std::uint64_t commit, std::string_view frame) {
     journal_.add_frame(commit, frame.size());

@@ -143,7 +143,8 @@ std::expected<RunRequest, Error> run_request_in(const ControlRequest& request) {
 }
 
 ControlRequest control_request_of(const RunRequest& request) {
-  ControlRequest line{.operation = std::string{name_of(request.asked)}, .text = request.text, .payload = request.payload};
+  ControlRequest line{
+      .operation = std::string{name_of(request.asked)}, .text = request.text, .payload = request.payload};
   if (request.run) line.run = to_string(*request.run);
   if (request.asked == Asked::cancel) line.text = request.by.why;
   if (has_choice(request.asked)) {
@@ -187,7 +188,8 @@ bool is_refusal(const std::expected<RunAnswer, Error>& answer) {
 }  // namespace
 
 void RunService::ask(RunRequest request, RunAnswered answered) {
-  if (request.asked == Asked::ping || request.by.id == RunId{}) return perform_(std::move(request), std::move(answered));
+  if (request.asked == Asked::ping || request.by.id == RunId{})
+    return perform_(std::move(request), std::move(answered));
   const RunId id = request.by.id;
   std::optional<std::expected<RunAnswer, Error>> known;
   {

@@ -93,8 +93,7 @@ std::expected<void, Error> ShardReader::each_event(const RunId& id, const std::f
   const core::Run* const run = *loaded;
   if (run == nullptr) return missing(id);
   EventTeller teller{id, *run->plan->plan, visit};
-  auto read =
-      each_chunk(*run, [&](std::uint64_t first, std::string_view chunk) { return teller.tell(first, chunk); });
+  auto read = each_chunk(*run, [&](std::uint64_t first, std::string_view chunk) { return teller.tell(first, chunk); });
   if (!read) return read;
   if (!teller.is_whole() || (!teller.has_enough() && teller.sequence() != run->sequence)) {
     const auto row = store().read_run(run->number);

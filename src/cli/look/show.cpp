@@ -118,14 +118,16 @@ void print_next(const RunOptions& options, const Looked& looked, const RunReport
 
 std::string cost_words(const Cost& cost) {
   std::string words = cost.tokens > 0 ? observe::counted(cost.tokens, "token") : "";
-  if (cost.micros > 0) words += fmt::format("{}{}.{:06}", words.empty() ? "" : ", ", cost.micros / 1'000'000, cost.micros % 1'000'000);
+  if (cost.micros > 0)
+    words += fmt::format("{}{}.{:06}", words.empty() ? "" : ", ", cost.micros / 1'000'000, cost.micros % 1'000'000);
   return words;
 }
 
 std::string_view word_of_change(EventType type) {
-  return type == EventType::paused ? "paused" : type == EventType::cancel_requested ? "canceled"
-         : type == EventType::resumed                                              ? "resumed"
-                                                                                    : "reopened";
+  return type == EventType::paused             ? "paused"
+         : type == EventType::cancel_requested ? "canceled"
+         : type == EventType::resumed          ? "resumed"
+                                               : "reopened";
 }
 
 // by ada@host (reprise pause), 2026-11-18T10:00:00Z: maintenance

@@ -257,8 +257,7 @@ int remove_run(const OperateOptions& options) {
   const auto known = known_run(options.store, options.run);
   if (!known) return known.error();
   const std::string url = store_url(options.store);
-  const auto forgotten =
-      in_shard(known->shard, {.asked = runtime::Asked::remove, .run = known->id, .by = asker("rm")});
+  const auto forgotten = in_shard(known->shard, {.asked = runtime::Asked::remove, .run = known->id, .by = asker("rm")});
   if (!forgotten) return show_error(forgotten.error());
   const std::string folder = store_folder(url);
   auto removed = base::remove_below(folder, base::name_below(folder, exec::log_folder(folder, known->id)));

@@ -128,7 +128,7 @@ std::expected<void, Error> RunSession::work_with(store::OwnedShard owned) {
   callbacks.warn = [](const std::string& warning) { print_error("reprise: warning: " + warning + "\n"); };
   auto host = host::FlowHost::open({.shard = std::move(owned.store),
                                     .store_folder = folder_,
-                                    .name = asker_name(options_.command),
+                                    .name = [command = options_.command] { return asker_name(command); },
                                     .stderr_through = stderr_through_,
                                     .moved = options_.moved,
                                     .callbacks = std::move(callbacks)});
@@ -218,8 +218,9 @@ std::expected<void, Error> RunSession::ask_or_do(
   return here(*host_);
 }
 
-std::expected<std::uint64_t, Error> RunSession::go_on(const RunId& run, const runtime::Requester& by) {
-  if (host_ != nullptr) return host_->go_on(run, by);
+std::expected<std::uint64_t, Error> RunSession::go_on(const RunId& run, runtime::Requester by) {
+  if (host_ != nullptr) return host_->go_on(run, std::move(by));
+  if (by.by.empty()) by = asked();
   const auto view = recorded_view(run);
   if (!view) return std::unexpected{view.error()};
   const std::uint64_t before = view->sequence;
@@ -261,8 +262,10 @@ void RunSession::interrupted(const RunId& run, int signal) {
 }
 
 void RunSession::cancel(const RunId& run) {
-  const auto asked = host_->engine().cancel(run, fmt::format("interrupted by {}", signal_name(signal_)));
-  cancel_again_ = !asked && may_pass(asked.error().code);
+  runtime::RunRequest request{.asked = runtime::Asked::cancel, .run = run, .by = asked()};
+  request.by.why = fmt::format("interrupted by {}", signal_name(signal_));
+  const auto canceled = runtime::EngineAccess::perform(host_->engine(), std::move(request));
+  cancel_again_ = !canceled && may_pass(canceled.error().code);
 }
 
 void RunSession::say(const std::string& line) {

@@ -41,8 +41,7 @@ class RunSession {
   // For a run that is there: its shard is ours from now on, or its owner will be asked.
   std::expected<void, Error> attach(const store::Shard& shard);
   // An interrupted run goes on, a paused or cancelled one is resumed, here or by the owner. Gives the sequence of the last event before.
-  std::expected<std::uint64_t, Error> go_on(const RunId& run) { return go_on(run, asked()); }
-  std::expected<std::uint64_t, Error> go_on(const RunId& run, const runtime::Requester& by);
+  std::expected<std::uint64_t, Error> go_on(const RunId& run, runtime::Requester by = {});
   std::expected<void, Error> retry(const runtime::RunRequest& request);
 
   // What is known of runs in this shard: from the engine here, or from the stored state while another process owns it.

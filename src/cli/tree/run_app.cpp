@@ -33,7 +33,8 @@ void add_callbacks(CommandShape& command, WatchOptions& options) {
 }
 
 void add_label(CommandShape& command, std::vector<std::string>& labels) {
-  add_option(command, "--label", labels, "NAME=VALUE", "finds the run later: reprise runs label:team=a; may be given again");
+  add_option(command, "--label", labels, "NAME=VALUE",
+             "finds the run later: reprise runs label:team=a; may be given again");
 }
 
 CommandShape run_command(RunFlowOptions& options) {
@@ -140,7 +141,8 @@ CommandShape cancel_command(OperateOptions& options) {
 }
 
 CommandShape pause_command(OperateOptions& options) {
-  CommandShape command = operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options, pause);
+  CommandShape command =
+      operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options, pause);
   add_why(command, options.why);
   return command;
 }

@@ -349,7 +349,7 @@ class DocumentExecutor::State {
   std::deque<Job> returning_;  // attempts whose sub-flow has ended, while there is no room
   bool is_stopping_ = false;
   PlaceKeeper places_;
-  bool begins_no_more_ = false;         // what waits for a place
+  bool begins_no_more_ = false;             // what waits for a place
   std::optional<SerialQueue> parser_ = {};  // of documents; made when one has to be read. Last: it posts to the others
 };
 
@@ -418,11 +418,12 @@ const std::shared_ptr<const Program>& DocumentExecutor::State::keep(const RunId&
 }
 
 std::optional<DocumentExecutor::State::LoadedProgram> DocumentExecutor::State::load(Reading& reading) const {
-  const auto program = services_.settings.load_program(reading.input, [&](const std::string& path, std::size_t) -> FileContent {
-    if (const auto known = reading.contents.find(path); known != reading.contents.end()) return known->second;
-    reading.missing.insert(path);
-    return std::string{};
-  });
+  const auto program =
+      services_.settings.load_program(reading.input, [&](const std::string& path, std::size_t) -> FileContent {
+        if (const auto known = reading.contents.find(path); known != reading.contents.end()) return known->second;
+        reading.missing.insert(path);
+        return std::string{};
+      });
   if (!reading.missing.empty()) return std::nullopt;  // whatever was made of empty ones
   if (!program) return std::unexpected{unreadable(program.error())};
   return *program;
@@ -496,8 +497,8 @@ void DocumentExecutor::State::begin(Job&& job) {
 void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Program>& program) {
   const auto step = program->steps.find(*job.step);
   if (step == program->steps.end()) return refuse(job.id, "the document has no step \"" + *job.step + "\"");
-  ScopeFacts facts{program,     job.run_id,  job.context,       std::nullopt,
-                   job.id.item, job.attempt, job.used_attempts, job.is_first, step->second};
+  ScopeFacts facts{program,     job.run_id,        job.context,  std::nullopt, job.id.item,
+                   job.attempt, job.used_attempts, job.is_first, step->second};
   if (job.input_is_list) {
     auto item = item_of(job, *program);
     if (!item) return refuse(job.id, item.error());

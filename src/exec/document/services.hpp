@@ -37,8 +37,8 @@ class SubFlows {
 };
 
 // Makes a run's program of what is recorded: reads its document anew. `read` gives the files of its secrets.
-using ProgramLoader =
-    std::function<std::expected<std::shared_ptr<const Program>, std::string>(const RunInput& input, const ReadFile& read)>;
+using ProgramLoader = std::function<std::expected<std::shared_ptr<const Program>, std::string>(const RunInput& input,
+                                                                                               const ReadFile& read)>;
 
 struct DocumentSettings {
   std::string store_folder = {};             // where the logs go; empty = nowhere
@@ -51,8 +51,8 @@ struct DocumentSettings {
   ProgramLoader load_program = [](const RunInput& input, const ReadFile& read) {
     return exec::load_program(input, read);
   };
-  std::optional<Relocation> moved = {};      // the folder of the runs it resumes is somewhere else now
-  CallbackSettings callbacks = {};           // where asynchronous work is reported
+  std::optional<Relocation> moved = {};  // the folder of the runs it resumes is somewhere else now
+  CallbackSettings callbacks = {};       // where asynchronous work is reported
 };
 
 struct Services {
