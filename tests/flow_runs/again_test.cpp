@@ -181,8 +181,9 @@ TEST(FlowRunsAgain, arguments_that_are_too_long_are_the_documents_mistake) {
 
 TEST(FlowRunsAgain, why_has_a_row_for_an_interruption_and_the_reason_of_a_loss) {
   FlowFolder folder;
-  EXPECT_EQ(folder.run("steps: [{id: a, retry: {max_attempts: 2, backoff: constant, initial: 1ms}, run: '"
-                       "case $REPRISE_ATTEMPT in 1) kill -INT $PPID; sleep 60;; 2) kill -9 $PPID; sleep 60;; esac'}]")
+  EXPECT_EQ(folder
+                .run("steps: [{id: a, retry: {max_attempts: 2, backoff: constant, initial: 1ms}, run: '"
+                     "case $REPRISE_ATTEMPT in 1) kill -INT $PPID; sleep 60;; 2) kill -9 $PPID; sleep 60;; esac'}]")
                 .exit_code,
             130);
   EXPECT_NE(folder.why("a").find("Attempt 1 was stopped at "), std::string::npos) << folder.why("a");
