@@ -54,7 +54,7 @@ struct DeadLettersOptions {
 };
 
 struct DoctorOptions {
-  std::vector<std::string> files;  // documents that are to run here
+  std::vector<std::string> files = {};  // documents that are to run here
   std::string store = {};
   bool json = false;
 };
