@@ -107,8 +107,8 @@ TEST(CoreAgain, an_attempt_of_a_later_visit_is_no_retry_and_is_told_of_no_failur
 // The step whose attempt is running when the run goes back begins anew: what is told of it, too.
 TEST(CoreAgain, work_that_was_called_off_begins_anew) {
   CoreDriver driver;  // a → b, a → c; c goes back to a while b waits for its retry
-  auto& run = driver.submit(flow(
-      {call("a"), call("b", {0}, steady(5, 1h)), with(call("c", {0}, steady(1, 1s)), OnFailure::revisit, 0)}));
+  auto& run = driver.submit(
+      flow({call("a"), call("b", {0}, steady(5, 1h)), with(call("c", {0}, steady(1, 1s)), OnFailure::revisit, 0)}));
   driver.succeed(driver.start_one());
   const std::vector<Start> both = driver.take_starts();
   ASSERT_EQ(both.size(), 2U);

@@ -201,7 +201,7 @@ void RunProjection::note(const Event& event) {
   if (!is_of_whole_run(event)) return;
   if (notes_.size() < notes_max) notes_.push_back(event);
   recoveries_ += event.type == EventType::recovered ? 1 : 0;
-  if (event.type == EventType::cancel_requested) 
+  if (event.type == EventType::cancel_requested)
     cancel_words_ = asker_words(event.request) + (event.text.empty() ? "" : ": " + text::safe_to_show(event.text));
   if (event.type == EventType::reopened) cancel_words_.clear();
   if (standstills_.size() >= notes_max) return;

@@ -53,11 +53,19 @@ store::Result<void> Loop::replay_journal(Time now) {
                                      journal_.add_run(run.number, commit);
                                    }});
   if (!replayed) return replayed;
+  std::uint64_t last = 0;
+  bool is_in_order = true;
   auto sizes = store_.read_journal([&](std::uint64_t commit, std::string_view frame) {
-    journal_.add_frame(commit, frame.size());
-    return true;
+    is_in_order = commit > last && commit < next_commit_;
+    if (is_in_order) journal_.add_frame(commit, frame.size());
+    last = commit;
+    return is_in_order;
   });
   if (!sizes) return sizes;
+  if (!is_in_order) {
+    return std::unexpected{
+        Error{ErrorCode::store_damaged, "commit " + std::to_string(last) + " of the journal is not where it belongs"}};
+  }
   journal_.inherit();
   for (const std::uint64_t number : order) {
     core::Run& run = *core_.find(number);

@@ -137,7 +137,7 @@ TEST(FlowRunsAgain, dead_letters_that_were_not_tried_again_say_so_and_why_they_h
                      "run: 'test -e second && exit 65; echo bad >&2; exit 64', "
                      "circuit_breaker: {limit: 2, tracked_classes: [deterministic]}}]}")
                 .exit_code,
-            0);
+            1);
   folder.write("second", "");
   EXPECT_EQ(folder.reprise({"retry", "@last"}).exit_code, 1);
   const Outcome list = folder.reprise({"dead-letters", "list", "@last"});
@@ -181,8 +181,9 @@ TEST(FlowRunsAgain, arguments_that_are_too_long_are_the_documents_mistake) {
 
 TEST(FlowRunsAgain, why_has_a_row_for_an_interruption_and_the_reason_of_a_loss) {
   FlowFolder folder;
-  EXPECT_EQ(folder.run("steps: [{id: a, retry: {max_attempts: 2, backoff: constant, initial: 1ms}, run: '"
-                       "case $REPRISE_ATTEMPT in 1) kill -INT $PPID; sleep 60;; 2) kill -9 $PPID; sleep 60;; esac'}]")
+  EXPECT_EQ(folder
+                .run("steps: [{id: a, retry: {max_attempts: 2, backoff: constant, initial: 1ms}, run: '"
+                     "case $REPRISE_ATTEMPT in 1) kill -INT $PPID; sleep 60;; 2) kill -9 $PPID; sleep 60;; esac'}]")
                 .exit_code,
             130);
   EXPECT_NE(folder.why("a").find("Attempt 1 was stopped at "), std::string::npos) << folder.why("a");

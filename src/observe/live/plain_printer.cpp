@@ -134,6 +134,16 @@ std::string PlainPrinter::words(const Event& event) const {
       return "";  // nothing has begun
     case EventType::extended:
       return "the engine did not run when the time was over; it gets more";
+    case EventType::called:
+      return event.operation.empty() ? "its undo begins" : text::safe_to_show(event.operation) + " begun";
+    case EventType::continued:
+      return "its loop begins another turn";
+    case EventType::diverged:
+      return "held: its code and its log do not agree" + (event.text.empty() ? "" : ": " + text::safe_to_show(event.text));
+    case EventType::published:
+      return "says how it stands";
+    case EventType::dismissed:
+      return "nobody waits for it any more";
     case EventType::ended:
       return ended_words(event);
   }
