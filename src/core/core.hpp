@@ -245,7 +245,8 @@ class Core {
   // The same with one event, for those who show a run: nothing of it is kept for the journal, and its number is not looked at.
   bool replay(Run& run, const event::Record& record);
   // Takes its place in queues and wheel. Attempts that were running are lost, and decided like failures; those outside are not.
-  void adopt(Run& run, Time now);
+  // `back_since`: the engine before this one had died, which is told in the story of a run that was waiting, too; 0: it was stopped.
+  void adopt(Run& run, Time now, Time back_since = 0);
   // When this run will have something to do, if it has nothing to do now; INT64_MAX = only when somebody signals or resumes it.
   // std::nullopt: it is busy, or too large to come and go.
   std::optional<Time> idle_until(const Run& run) const;

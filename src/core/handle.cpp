@@ -962,7 +962,7 @@ bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence
   return reader.ok();
 }
 
-void Core::adopt(Run& run, Time now) {
+void Core::adopt(Run& run, Time now, Time back_since) {
   run.live = true;
   run.running = 0;
   run.outside = 0;
@@ -982,7 +982,12 @@ void Core::adopt(Run& run, Time now) {
       leave_place(run, place.first);
     }
   }
-  if (run.taken() > run.outside) lose_running_attempts(run, now);
+  if (run.taken() > run.outside) {
+    lose_running_attempts(run, now);
+  } else if (back_since > run.last_time && run.paused_at == 0 && run.sequence > 1) {  // something of it had happened
+    Record recovered{.type = EventType::recovered};
+    emit(run, recovered, back_since);
+  }
   index_run(run, now);
   // Its timer would come a turn too late: nothing starts after the deadline.
   if (!run.has_ended() && !run.cancel_requested && run.paused_at == 0 && deadline_of(run) <= now) {

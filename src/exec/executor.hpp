@@ -77,6 +77,7 @@ struct Job {
   std::uint32_t attempt = 1;
   std::uint32_t used_attempts = 1;  // this one included; those lost and interrupted are not among them
   bool is_first = true;             // since the item was created, or retried on request
+  std::uint32_t visit = 1;          // of its step; 1 also where the rules of the run do not tell visits apart
   std::uint32_t handler = 0;        // as the executor numbered it
   RunId run_id;
   std::shared_ptr<const std::string> step;  // its name
@@ -87,6 +88,13 @@ struct Job {
   PlaceLimits limits = {};
   std::shared_ptr<const JobContext> context = {};
 };
+
+// RUN/STEP/ITEM, and in a later visit of its step, which is other work, RUN/STEP/ITEM/VISIT: the same for every attempt of one work item.
+inline std::string idempotency_key(const Job& job) {
+  const std::string step = job.step != nullptr ? *job.step : "";
+  std::string key = to_string(job.run_id) + '/' + step + '/' + std::to_string(job.id.item);
+  return job.visit > 1 ? key + '/' + std::to_string(job.visit) : key;
+}
 
 // What has to be found out before a step of a document begins: does it run at all, on which items, and may it?
 struct Preparation {

@@ -25,6 +25,9 @@ std::string class_words(const Failure& failure);
 // What the attempt left behind, line by line: mistakes, failing tests, the end of its output where the message does not say it all.
 std::vector<std::string> evidence_lines(const Failure& failure);
 
+// Why work was skipped, in a map whose breaker has opened.
+inline constexpr std::string_view circuit_open_words = "circuit open";
+
 // What a stop reason means: "its attempts were used up".
 std::string_view reason_words(StopReason reason) noexcept;
 

@@ -321,7 +321,7 @@ bool Loop::take(Operate&& operate, Time now) {
     answer = not_found(operate.run);
   } else {
     core::Run& run = *found->run;
-    if (!run.live) core_.adopt(run, now);
+    if (!run.live) adopt(run, now);
     answer = operate_on(run, operate, now);
     count_if_open(run);
     unload(*found);

@@ -9,6 +9,7 @@
 namespace reprise::runtime {
 
 store::Result<std::vector<BookedPlan>> Loop::recover(const core::PatternCompiler& compile, Time now) {
+  began_ = now;
   core_.use(core::FactsDecoder{compile, settings_.types});
   const auto plans = store_.read_plans();
   if (!plans) return std::unexpected{plans.error()};
@@ -59,7 +60,7 @@ store::Result<void> Loop::replay_journal(Time now) {
   journal_.inherit();
   for (const std::uint64_t number : order) {
     core::Run& run = *core_.find(number);
-    core_.adopt(run, now);
+    adopt(run, now);
     account(run);
   }
   return {};
@@ -76,8 +77,10 @@ core::Run* Loop::revive(const store::StoredRun& row) {
 
 // A run that was stored before anybody looked at it may turn out to wait for long, and nobody would touch it: it leaves again, or
 // memory would fill with its like.
+void Loop::adopt(core::Run& run, Time now) { core_.adopt(run, now, store_.owner_before_died() ? began_ : 0); }
+
 void Loop::take_in(core::Run& run, Time now) {
-  core_.adopt(run, now);
+  adopt(run, now);
   account(run);
   if (run.touched || run.has_ended() || !park_until(run, now)) return;
   run.touched = true;

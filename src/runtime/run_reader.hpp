@@ -59,6 +59,7 @@ struct ItemView {
   const Failure* failure = nullptr;  // the last one
   StopReason reason = StopReason::none;
   bool dead_letter = false;
+  bool skipped = false;  // the circuit of its step was open before it had begun (again)
   WallTime due = {};  // waiting: until then; dead letter: since then
 };
 
@@ -76,7 +77,8 @@ struct DeadLetter {
   std::uint64_t attempts = 0;
   Failure failure = {};
   StopReason reason = StopReason::none;
-  WallTime time = {};  // when it was given up
+  bool skipped = false;  // the circuit of its step was open before it could be tried again; `failure` is from before
+  WallTime time = {};    // when it was given up
 };
 
 class RunReader {

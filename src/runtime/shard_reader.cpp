@@ -43,6 +43,8 @@ ItemView item_view(const core::StepPlan& plan, const core::StepState& state, std
                 .status = item.status,
                 .attempts = item.attempt,
                 .dead_letter = item.dead_letter,
+                .skipped = !item.has_begun() && item.trouble != nullptr &&
+                           item.trouble->reason == StopReason::circuit_open,
                 .due = wall_time(item.due)};
   if (item.trouble == nullptr) return view;
   view.failure = &item.trouble->failure;
@@ -62,8 +64,9 @@ void each_touched_item(core::Run& run, const std::function<bool(const ItemView&)
 }
 
 bool may_have_letters(const core::Plan& plan) {
-  return std::ranges::any_of(plan.steps,
-                             [](const core::StepPlan& step) { return step.on_failure == OnFailure::dead_letter; });
+  return std::ranges::any_of(plan.steps, [](const core::StepPlan& step) {
+    return step.on_failure == OnFailure::dead_letter || step.effect == Effect::at_most_once;  // unclear ones are kept
+  });
 }
 
 }  // namespace
@@ -275,6 +278,7 @@ std::expected<std::vector<DeadLetter>, Error> ShardReader::dead_letters_of(const
                       .has_items = item.has_items,
                       .attempts = item.attempts,
                       .reason = item.reason,
+                      .skipped = item.skipped,
                       .time = item.due};
     if (item.failure != nullptr) letter.failure = *item.failure;
     letters.push_back(std::move(letter));

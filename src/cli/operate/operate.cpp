@@ -1,6 +1,7 @@
 // The commands that change what becomes of a run: resume, retry, cancel, pause, signal, wait, rm, and dead letters.
 //
 // While another process owns the shard that has the run it is asked to do it; otherwise it is done here.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -21,6 +22,7 @@
 #include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
 #include "runtime/shard_snapshot.hpp"
+#include "text/nearest.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -57,12 +59,15 @@ std::expected<void, Error> in_shard(const store::Shard& shard, const runtime::Ru
   }
 }
 
+int operate(const Known& known, const OperateOptions& options, runtime::RunRequest request) {
+  request.run = known.id;
+  request.by = asker(runtime::name_of(request.asked), options.why);
+  return done_or_error(in_shard(known.shard, request));
+}
+
 int operate(const OperateOptions& options, runtime::RunRequest request) {
   const auto known = known_run(options.store, options.run);
-  if (!known) return known.error();
-  request.run = known->id;
-  request.by = asker(runtime::name_of(request.asked), options.why);
-  return done_or_error(in_shard(known->shard, request));
+  return known ? operate(*known, options, std::move(request)) : known.error();
 }
 
 std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) {
@@ -210,8 +215,22 @@ int cancel(const OperateOptions& options) { return operate(options, {.asked = ru
 
 int pause(const OperateOptions& options) { return operate(options, {.asked = runtime::Asked::pause}); }
 
+// A document says all the signals that it waits for; what a program's handlers wait for only they know.
 int signal_run(const OperateOptions& options) {
-  return operate(options, {.asked = runtime::Asked::signal, .text = options.text, .payload = options.payload});
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
+  const core::Plan& plan = *known->view.plan;
+  std::vector<std::string_view> names;
+  for (const core::StepPlan& step : plan.steps) {
+    if (step.kind == core::StepKind::signal) names.push_back(step.signal);
+  }
+  if (plan.is_document && std::ranges::find(names, options.text) == names.end()) {
+    return show_error({ErrorCode::not_found,
+                       names.empty() ? "No step of this run waits for a signal."
+                                     : fmt::format("No step of this run waits for \"{}\"; there is {}.", options.text,
+                                                   text::join_words(names, "and"))});
+  }
+  return operate(*known, options, {.asked = runtime::Asked::signal, .text = options.text, .payload = options.payload});
 }
 
 int wait_for(const OperateOptions& options) {

@@ -582,6 +582,8 @@ int exit_code_of(const RunSession::End& end) {
   if (end.outcome.status == RunStatus::succeeded) return exit_done;
   if (end.outcome.status == RunStatus::canceled && end.signal != 0) return 128 + end.signal;
   if (end.outcome.status == RunStatus::canceled && end.outcome.reason == StopReason::deadline) return 124;
+  // By somebody else. For whoever waits it is what SIGTERM would have been: stopped from outside, and to be resumed.
+  if (end.outcome.status == RunStatus::canceled) return 128 + SIGTERM;
   return exit_failed;
 }
 

@@ -8,6 +8,7 @@
 #include "observe/words.hpp"
 #include "text/display.hpp"
 #include "text/duration.hpp"
+#include "text/place.hpp"
 #include "text/utf8.hpp"
 
 namespace reprise::observe {
@@ -25,12 +26,13 @@ std::string name_of_work(const RunReport& report, const TroubledItem& item) {
 }
 
 std::string then_words(const FailedAttempt& attempt, const TroubledItem& item) {
-  if (attempt.wait) {
+  const bool is_last = attempt.attempt >= item.attempts;
+  if (attempt.wait && !(is_last && item.skipped)) {
     return *attempt.wait == Duration{0}
                ? "tried again at once"
                : "waited " + text::rough_duration(*attempt.wait) + (attempt.floored ? " (Retry-After)" : "");
   }
-  const bool is_last = attempt.attempt >= item.attempts;
+  if (is_last && item.skipped) return "skipped";
   return is_last && item.status == ItemStatus::failed ? "gave up" : "";
 }
 
@@ -67,6 +69,7 @@ std::vector<StyledLine> attempts_table(const TroubledItem& item) {
 // "exhausted all 3 attempts", "gave up after 1 attempt"; why stands behind it unless it says so itself.
 std::string gave_up_words(const TroubledItem& item) {
   if (item.status == ItemStatus::canceled) return "was stopped after " + counted(item.attempts, "attempt");
+  if (item.skipped) return "was skipped after " + counted(item.attempts, "attempt");
   if (item.attempts == 0) return "failed before its first attempt";
   if (item.reason == StopReason::attempts && item.attempts > 1)
     return "exhausted all " + counted(item.attempts, "attempt");
@@ -77,7 +80,8 @@ StyledLine gave_up_line(const std::string& work, const TroubledItem& item, const
   StyledLine line{sign(symbols.failed, Style::bad), {work, Style::strong}, {" " + gave_up_words(item)}};
   if (item.began != WallTime{}) line.push_back({" (" + calm_duration(item.time - item.began) + ")", Style::dim});
   const bool says_it_already = item.reason == StopReason::none || item.reason == StopReason::attempts;
-  if (!says_it_already) line.push_back({": " + std::string{reason_words(item.reason)}});
+  if (!says_it_already)
+    line.push_back({": " + std::string{item.skipped ? circuit_open_words : reason_words(item.reason)}});
   if (item.dead_letter) line.push_back({", kept as a dead letter"});
   return line;
 }
@@ -117,6 +121,7 @@ std::string exceptions_of(const RunReport& report) {
 std::vector<TroubledItem> failures_of(const RunReport& report) {
   struct Ranked {
     bool is_tolerated;    // the step as a whole has not failed
+    bool is_skipped;      // another item is the reason
     std::size_t of_step;  // the how manieth of its step
     std::size_t in_report;
   };
@@ -125,10 +130,10 @@ std::vector<TroubledItem> failures_of(const RunReport& report) {
   for (std::size_t index = 0; index < report.troubled.size(); ++index) {
     const TroubledItem& item = report.troubled[index];
     if (item.status != ItemStatus::failed) continue;
-    ranked.push_back({report.steps[item.step].status != core::StepStatus::failed, seen[item.step]++, index});
+    ranked.push_back({report.steps[item.step].status != core::StepStatus::failed, item.skipped, seen[item.step]++, index});
   }
   std::ranges::sort(ranked, {}, [](const Ranked& one) {
-    return std::tuple{one.is_tolerated, one.of_step > 0, one.in_report};
+    return std::tuple{one.is_tolerated, one.is_skipped, one.of_step > 0, one.in_report};
   });
   std::vector<TroubledItem> failures;
   for (const Ranked& one : ranked) failures.push_back(report.troubled[one.in_report]);
@@ -173,8 +178,8 @@ std::vector<StyledLine> statistics_of(const RunReport& report) {
 
 std::string verdict_of(const RunReport& report) {
   if (report.status == RunStatus::canceled) {
-    return report.reason == StopReason::deadline ? "cancelled: " + std::string{reason_words(report.reason)}
-                                                 : "cancelled";
+    if (report.reason == StopReason::deadline) return "cancelled: " + std::string{reason_words(report.reason)};
+    return "cancelled" + text::shorten(report.cancel_words, message_characters_max);
   }
   if (report.status == RunStatus::succeeded) return "succeeded" + exceptions_of(report);
   const std::vector<TroubledItem> failures = failures_of(report);
@@ -204,6 +209,11 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
   }
   const std::uint64_t failed = report.failed();
   if (failed > named) add({{{"  and " + std::to_string(failed - named) + " more that failed"}}});
+  for (const StepReport& step : report.steps) {
+    if (step.kept_out > 0)
+      add({{{text::safe_to_show(step.name), Style::strong},
+            {": " + counted(step.kept_out, "item") + " skipped: " + std::string{circuit_open_words}}}});
+  }
   const auto leave_room = [&lines] {
     if (!lines.empty()) lines.emplace_back();
   };
