@@ -132,6 +132,16 @@ std::string PlainPrinter::words(const Event& event) const {
       return "checking the result";
     case EventType::reserved:
       return "";  // nothing has begun
+    case EventType::called:
+      return "began " + text::safe_to_show(event.operation + (event.text.empty() ? "" : " " + event.text));
+    case EventType::continued:
+      return "begins another turn of its loop";
+    case EventType::diverged:
+      return "its code and its log do not agree: " + text::safe_to_show(event.text);
+    case EventType::published:
+      return "says how it stands";
+    case EventType::dismissed:
+      return "nobody waits for the operation any more";
     case EventType::extended:
       return "the engine did not run when the time was over; it gets more";
     case EventType::called:

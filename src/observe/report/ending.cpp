@@ -21,7 +21,8 @@ Span sign(std::string_view symbol, Style style) { return {symbol.empty() ? "" : 
 
 std::string name_of_work(const RunReport& report, const TroubledItem& item) {
   const StepReport& step = report.steps[item.step];
-  return work_name(text::safe_to_show(step.name), item.item, step.has_items);
+  const bool is_uncounted = item.attempts == 0 && step.items <= 1;  // it was never known which items there are
+  return work_name(text::safe_to_show(step.name), item.item, step.has_items && !is_uncounted);
 }
 
 std::string then_words(const FailedAttempt& attempt, const TroubledItem& item) {
