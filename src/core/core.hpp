@@ -24,6 +24,7 @@
 #include <reprise/error.hpp>
 #include <reprise/random.hpp>
 
+#include "core/chosen.hpp"
 #include "core/run_table.hpp"
 #include "core/state.hpp"
 #include "core/timer_wheel.hpp"
@@ -192,9 +193,10 @@ class Core {
   struct Choice {                            // what an operator speaks of
     std::optional<std::uint32_t> step = {};  // none = every step
     std::optional<std::uint32_t> item = {};  // none = every item
+    Chosen several = {};                     // instead of both, when it is more than one
   };
   Answer retry_failed(Run& run, const Choice& choice, Time now);
-  Answer drop(Run& run, const Choice& choice, Time now);  // a dead letter
+  Answer drop(Run& run, const Choice& choice, Time now);  // dead letters
 
   // Starts ready work, first those of high priority: as much as the limits allow, and as `room` says for a handler. What is started for
   // one handler takes the room of all that have the same executor.
@@ -269,7 +271,7 @@ class Core {
   void end_pause(Run& run, Time now);
   void apply_revisited(Run& run, const event::Record& record);
   void apply_reopened(Run& run, const event::Record& record);
-  void reopen_step(Run& run, std::uint32_t step, const event::Record& record);
+  void reopen_step(Run& run, std::uint32_t step, const event::Record& record, const Chosen& chosen);
   void apply_fallback(Run& run, const event::Record& record);
   void apply_skipped(Run& run, const event::Record& record);
   void apply_finishing(Run& run, const event::Record& record);

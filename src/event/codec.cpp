@@ -30,8 +30,9 @@ constexpr unsigned text = 1U << 6U;     // submitted, completed; prepared: polic
 constexpr unsigned facts = 1U << 7U;    // submitted
 constexpr unsigned part = 1U << 4U;     // reopened: not everything
 constexpr unsigned resumes = 1U << 5U;
-constexpr unsigned how = 1U << 7U;     // interrupted
-constexpr unsigned reason = 1U << 4U;  // skipped
+constexpr unsigned several = 1U << 7U;
+constexpr unsigned how = 1U << 7U;        // interrupted
+constexpr unsigned reason = 1U << 4U;     // skipped
 constexpr unsigned withdrawn = 1U << 4U;  // reserved
 
 constexpr unsigned returns = 1U << 4U;  // handed_over; `due` is as above
@@ -390,6 +391,10 @@ void read_interrupted(ByteReader& in, unsigned flags, Record& record, Failure& f
 
 unsigned put_reopened(EventBytes& draft, const Record& record) noexcept {
   const unsigned flags = record.resumes ? bit::resumes : 0U;
+  if (!record.text.empty()) {
+    draft.text(record.text);
+    return flags | bit::several;
+  }
   if (record.from_step == 0) return flags;
   draft.varint(record.from_step);
   draft.varint(record.items);
@@ -398,6 +403,7 @@ unsigned put_reopened(EventBytes& draft, const Record& record) noexcept {
 
 void read_reopened(ByteReader& in, unsigned flags, Record& record) noexcept {
   record.resumes = (flags & bit::resumes) != 0;
+  if ((flags & bit::several) != 0) record.text = in.bytes();
   if ((flags & bit::part) == 0) return;
   record.from_step = in.varint32();
   record.items = in.varint32();

@@ -109,8 +109,11 @@ Record kept(const Record& all) {
       break;
     case EventType::reopened:
       record.resumes = all.resumes;
-      record.from_step = all.from_step;
-      if (all.from_step != 0) record.items = all.items;
+      record.text = all.text;
+      if (all.text.empty()) {
+        record.from_step = all.from_step;
+        if (all.from_step != 0) record.items = all.items;
+      }
       break;
     case EventType::fallback:
       record.stage = all.stage;
@@ -144,12 +147,12 @@ Record kept(const Record& all) {
 
 bool same(const Record& left, const Record& right) {
   const auto numbers = [](const Record& record) {
-    return std::tuple{record.type,    record.sequence,   record.time,      record.step,         record.item,
-                      record.attempt, record.will_retry, record.lost,      record.precondition, record.floored,
-                      record.stage,   record.reason,     record.status,    record.rule,         record.failure_class,
-                      record.delay,   record.nominal,    record.delay_min, record.delay_max,    record.due,
-                      record.plan,    record.priority,   record.items,     record.from_step,    record.fingerprint,
-                      record.returns, record.reopens,    record.other,     record.cut,          record.resumes,
+    return std::tuple{record.type,     record.sequence,   record.time,      record.step,         record.item,
+                      record.attempt,  record.will_retry, record.lost,      record.precondition, record.floored,
+                      record.stage,    record.reason,     record.status,    record.rule,         record.failure_class,
+                      record.delay,    record.nominal,    record.delay_min, record.delay_max,    record.due,
+                      record.plan,     record.priority,   record.items,     record.from_step,    record.fingerprint,
+                      record.returns,  record.reopens,    record.other,     record.cut,          record.resumes,
                       record.withdrawn};
   };
   const bool failures = left.failure == nullptr || right.failure == nullptr ? left.failure == right.failure

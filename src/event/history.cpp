@@ -105,6 +105,7 @@ std::optional<Record> record_of(const Event& event, const StepNumbers& steps) {
     const auto only = steps.find(event.text);
     record.from_step = only != steps.end() ? only->second + 1 : 0;
     record.items = event.only_item ? *event.only_item + 1 : 0;
+    record.text = event.only;
   }
   return record;
 }
@@ -172,6 +173,7 @@ Event EventHistory::add(const Record& record) {
       event.resumes = record.resumes;
       if (record.from_step > 0 && record.from_step <= steps_.size()) event.text = steps_[record.from_step - 1].name;
       if (record.items > 0) event.only_item = record.items - 1;
+      event.only = record.text;
       break;
     case EventType::fallback:
       event.text = record.stage == 1 ? "fallback" : "on_failure";

@@ -21,6 +21,7 @@ struct FlowHostSettings {
   std::unique_ptr<reprise::store::Store> shard = nullptr;  // the store, if it is open already
   std::string store_folder = {};                           // where logs go; empty = nowhere
   bool stderr_through = false;
+  bool stdout_through = false;
   Duration grace = std::chrono::seconds{5};
   exec::FileReaderSettings files = {};         // how files that documents name are read
   std::optional<exec::Relocation> moved = {};  // see exec::DocumentSettings

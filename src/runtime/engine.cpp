@@ -515,7 +515,7 @@ Events Engine::subscribe(Subscription subscription) {
 std::expected<void, Error> Engine::State::operate(runtime::Operation operation, const RunId& run, std::string_view text,
                                                   std::string payload, const runtime::WorkChoice& choice) {
   auto reply = std::make_shared<Awaited<runtime::Reply>>();
-  runtime::Operate input{operation, run, std::string{text}, {}, {}, reply, choice.step, choice.item};
+  runtime::Operate input{operation, run, std::string{text}, {}, {}, reply, choice};
   input.payload = payload_of(std::move(payload), input.body);
   if (!driver.push_when_room(std::move(input))) return stopped();
   return reply->wait();

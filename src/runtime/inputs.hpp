@@ -16,6 +16,7 @@
 
 #include "core/core.hpp"
 #include "exec/executor.hpp"
+#include "runtime/run_service.hpp"
 
 namespace reprise::runtime {
 
@@ -66,8 +67,7 @@ struct Operate {
   Payload payload;
   std::string body;  // of a payload over 4 KiB
   std::shared_ptr<Reply> reply;
-  std::string step = {};  // retry_failed, drop: only this one; empty = all
-  std::optional<std::uint32_t> item = {};
+  WorkChoice choice = {};  // retry_failed, drop
 };
 
 // What is known about one run.
@@ -149,7 +149,7 @@ struct Reported {
   exec::Report report;
 };
 
-using Input = std::variant<Ended, Began, Submit, Operate, Ask, Find, OpenQueue, RoomChanged, exec::Progress, Begins, Allow,
-                           HandOver, exec::Accepted, Reported>;
+using Input = std::variant<Ended, Began, Submit, Operate, Ask, Find, OpenQueue, RoomChanged, exec::Progress, Begins,
+                           Allow, HandOver, exec::Accepted, Reported>;
 
 }  // namespace reprise::runtime

@@ -1,7 +1,7 @@
 #include "runtime/run_service.hpp"
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -27,14 +27,26 @@ std::optional<Asked> asked_by(std::string_view operation) {
   return std::nullopt;
 }
 
+// The line that `text` begins with; `text` is then what follows.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
 std::expected<WorkChoice, Error> choice_in(const ControlRequest& request) {
-  WorkChoice choice{.step = request.text};
-  if (request.payload.empty()) return choice;
-  std::uint32_t item = 0;
-  const char* const end = request.payload.data() + request.payload.size();
-  const auto [stop, mistake] = std::from_chars(request.payload.data(), end, item);
-  if (mistake != std::errc{} || stop != end) return refused("this is not the number of an item");
-  choice.item = item;
+  WorkChoice choice;
+  std::string_view names = request.text;
+  std::string_view lists = request.payload;
+  while (!names.empty()) {
+    StepItems& step = choice.steps.emplace_back(StepItems{std::string{take_line(names)}});
+    const std::string_view list = take_line(lists);
+    if (list.empty()) continue;
+    auto items = core::item_ranges_in(list);
+    if (!items) return refused("these are not numbers of items");
+    step.items = *std::move(items);
+  }
   return choice;
 }
 
@@ -59,7 +71,13 @@ std::expected<RunRequest, Error> run_request_in(const ControlRequest& request) {
 }
 
 ControlRequest request_for(std::string operation, const RunId& run, const WorkChoice& choice) {
-  return {std::move(operation), to_string(run), choice.step, choice.item ? std::to_string(*choice.item) : ""};
+  ControlRequest request{std::move(operation), to_string(run)};
+  for (const StepItems& step : choice.steps) {
+    const std::string_view between = request.text.empty() ? "" : "\n";
+    request.text.append(between).append(step.step);
+    request.payload.append(between).append(core::to_text(step.items));
+  }
+  return request;
 }
 
 }  // namespace reprise::runtime

@@ -9,17 +9,22 @@
 #include <expected>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <reprise/engine.hpp>
 
+#include "core/chosen.hpp"
 #include "runtime/control.hpp"
 
 namespace reprise::runtime {
 
 // Which work of a run.
+struct StepItems {
+  std::string step = {};
+  std::vector<core::ItemRange> items = {};  // empty = all
+};
 struct WorkChoice {
-  std::string step = {};  // empty = all
-  std::optional<std::uint32_t> item = {};
+  std::vector<StepItems> steps = {};  // empty = all
 };
 
 enum class Asked : std::uint8_t { ping, cancel, pause, resume, retry, drop, signal, remove };
@@ -35,7 +40,7 @@ struct RunRequest {
 // `invalid`: an unknown operation, no run, not the number of an item.
 std::expected<RunRequest, Error> run_request_in(const ControlRequest& request);
 
-// For one step or item of a run: its name in `text`, its number in `payload`.
+// The names of the steps stand in `text`, their items ("17,20-30") in `payload`, one line for each.
 ControlRequest request_for(std::string operation, const RunId& run, const WorkChoice& choice);
 
 }  // namespace reprise::runtime

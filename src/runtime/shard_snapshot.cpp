@@ -193,6 +193,28 @@ std::expected<std::string, Error> ShardSnapshot::item_input(const RunId& id, std
   return run->plan->plan->is_document ? exec::shown(*element) : std::string{*element};
 }
 
+std::expected<std::vector<std::string>, Error> ShardSnapshot::item_inputs(const RunId& id, std::string_view step,
+                                                                          std::size_t limit) {
+  const auto loaded = state_->load(id);
+  if (!loaded) return std::unexpected{loaded.error()};
+  std::vector<std::string> inputs;
+  const core::Run* const run = *loaded;
+  if (run == nullptr) return no_such_run(to_string(id));
+  const auto& steps = run->plan->plan->steps;
+  const auto found = std::ranges::find_if(steps, [&](const core::StepPlan& plan) { return *plan.name == step; });
+  if (found == steps.end() || !run->plan->plan->is_document) return inputs;
+  const core::StepState& state = run->steps[static_cast<std::size_t>(found - steps.begin())];
+  if (state.map == nullptr) return inputs;
+  const auto list = state_->bytes_of(state.map->list);
+  if (!list) return std::unexpected{list.error()};
+  for (std::uint32_t item = 0; item < std::min<std::size_t>(state.items, limit); ++item) {
+    const auto element = exec::list_element(*list, item);
+    if (!element) break;
+    inputs.push_back(exec::shown(*element));
+  }
+  return inputs;
+}
+
 std::expected<Replayed, Error> ShardSnapshot::replay(const RunId& id) {
   const auto loaded = state_->load(id);
   if (!loaded) return std::unexpected{loaded.error()};

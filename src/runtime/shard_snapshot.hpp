@@ -93,6 +93,8 @@ class ShardSnapshot {
   // hexadecimal, as Event::output has it for large ones
   std::expected<std::string, Error> payload(std::string_view hash);
   // What this work item was given: its element, or for a step without items what the run was submitted with.
+  // Of the first `limit` items of a step of a document, as JSON for people; empty: its items are not known.
+  std::expected<std::vector<std::string>, Error> item_inputs(const RunId& id, std::string_view step, std::size_t limit);
   std::expected<std::string, Error> item_input(const RunId& id, std::string_view step, std::uint32_t item);
 
   // The events once more through the engine's own rules, from the very first one. Nothing is executed.

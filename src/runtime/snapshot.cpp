@@ -294,6 +294,11 @@ void Snapshot::add_evidence(const RunId& id, Failure& failure) {
   if (auto bytes = payload(id, failure.evidence)) failure.evidence = *std::move(bytes);
 }
 
+std::expected<std::vector<std::string>, Error> Snapshot::item_inputs(const RunId& id, std::string_view step,
+                                                                     std::size_t limit) {
+  return state_->in_shard_of(id, [&](ShardSnapshot& shard) { return shard.item_inputs(id, step, limit); });
+}
+
 std::expected<std::string, Error> Snapshot::item_input(const RunId& id, std::string_view step, std::uint32_t item) {
   return state_->in_shard_of(id, [&](ShardSnapshot& shard) { return shard.item_input(id, step, item); });
 }

@@ -52,6 +52,7 @@ class Snapshot {
   std::expected<std::string, Error> payload(const RunId& id, std::string_view hash);
   // What the failed attempt left behind, in the failure itself, wherever it was kept. What cannot be read stays as it is.
   void add_evidence(const RunId& id, Failure& failure);
+  std::expected<std::vector<std::string>, Error> item_inputs(const RunId& id, std::string_view step, std::size_t limit);
   std::expected<std::string, Error> item_input(const RunId& id, std::string_view step, std::uint32_t item);
   std::expected<Replayed, Error> replay(const RunId& id);
   std::expected<std::vector<DeadLetter>, Error> dead_letters_of(const RunId& id, std::size_t limit);

@@ -11,12 +11,14 @@
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
 #include "cli/look/looking.hpp"
+#include "cli/operate/meant_work.hpp"
 #include "cli/operate/operator.hpp"
 #include "cli/run/run_commands.hpp"
 #include "cli/run/watching.hpp"
 #include "cli/store_option.hpp"
 #include "exec/document/program.hpp"
 #include "exec/log_path.hpp"
+#include "observe/words.hpp"
 #include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
 #include "runtime/snapshot.hpp"
@@ -59,14 +61,6 @@ int operate(const OperateOptions& options, std::string_view operation,
   if (!known) return known.error();
   const runtime::ControlRequest request{std::string{operation}, to_string(known->id), options.text, options.payload};
   return done_or_error(in_shard(known->shard, request, [&](Engine& engine) { return here(engine, known->id); }));
-}
-
-std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) {
-  runtime::WorkChoice choice{.step = options.step};
-  if (!options.item) return choice;
-  if (options.step.empty()) return std::unexpected{usage_error("--item needs --step: which step's item?")};
-  choice.item = static_cast<std::uint32_t>(*options.item);
-  return choice;
 }
 
 // Standard input of an exec that has not succeeded.
@@ -144,6 +138,20 @@ int ask_program(const Known& known, const runtime::ControlRequest& request) {
   return exit_usage;
 }
 
+int retry_chosen(const ResumeOptions& options, const Known& known, const runtime::WorkChoice& choice) {
+  if (!known.view.plan->is_document) return ask_program(known, runtime::request_for("retry", known.id, choice));
+  // Before signals are taken: a file that hangs can be interrupted.
+  const auto watch = with_folder(options, known.view);
+  if (!watch) return watch.error();
+  if (const int refused = refuse_what_cannot_run(known.view, *watch); refused != exit_done) return refused;
+  tell_if_document_changed(known.view, *watch);
+  auto session = RunSession::open(*watch);
+  if (!session) return session.error();
+  if (auto attached = attach(**session, known.shard); !attached) return show_error(attached.error());
+  if (auto again = (*session)->retry(known.id, choice); !again) return show_error(again.error());
+  return (*session)->follow_and_report(known.id, known.view.plan, known.view.sequence);
+}
+
 }  // namespace
 
 int resume(const ResumeOptions& options) {
@@ -180,19 +188,18 @@ int resume(const ResumeOptions& options) {
 int retry(const ResumeOptions& options) {
   const auto known = known_run(options.watch.store, options.run);
   if (!known) return known.error();
-  const auto choice = choice_of(options);
-  if (!choice) return choice.error();
-  if (!known->view.plan->is_document) return ask_program(*known, runtime::request_for("retry", known->id, *choice));
-  // Before signals are taken: a file that hangs can be interrupted.
-  const auto watch = with_folder(options, known->view);
-  if (!watch) return watch.error();
-  if (const int refused = refuse_what_cannot_run(known->view, *watch); refused != exit_done) return refused;
-  tell_if_document_changed(known->view, *watch);
-  auto session = RunSession::open(*watch);
-  if (!session) return session.error();
-  if (auto attached = attach(**session, known->shard); !attached) return show_error(attached.error());
-  if (auto again = (*session)->retry(known->id, *choice); !again) return show_error(again.error());
-  return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
+  const auto choice = work_to_retry(options.watch.store, known->id, options.work);
+  return choice ? retry_chosen(options, *known, *choice) : choice.error();
+}
+
+int dead_letters_retry(const ResumeOptions& options) {
+  const auto known = known_run(options.watch.store, options.run);
+  if (!known) return known.error();
+  const auto letters = dead_letters_meant(options.watch.store, known->id, options.work, "retry");
+  if (!letters) return letters.error();
+  if (options.watch.progress != ProgressMode::quiet)
+    print_error(fmt::format("retrying {}\n", observe::counted(letters->count, "dead letter")));
+  return retry_chosen(options, *known, letters->choice);
 }
 
 int cancel(const OperateOptions& options) {
@@ -248,12 +255,20 @@ int remove_run(const OperateOptions& options) {
 int dead_letters_drop(const OperateOptions& options) {
   const auto known = known_run(options.store, options.run);
   if (!known) return known.error();
-  const auto place = parse_work_place(options.text);
-  if (!place) return show_error(place.error());
-  const runtime::WorkChoice choice{.step = place->step, .item = place->item};
-  return done_or_error(in_shard(known->shard, runtime::request_for("drop", known->id, choice), [&](Engine& engine) {
-    return runtime::EngineAccess::drop(engine, known->id, choice);
-  }));
+  const bool names_nothing = options.work.places.empty() && options.work.filter.empty() && !options.work.all;
+  if (names_nothing)
+    return usage_error(
+        "which dead letters? Name them (fetch, 'fetch[3]'), give a filter such as class:transient, or add --all");
+  const auto letters = dead_letters_meant(options.store, known->id, options.work, "drop");
+  if (!letters) return letters.error();
+  const std::string count = observe::counted(letters->count, "dead letter");
+  if (auto sure = confirm(letters->count, fmt::format("This drops {} for good.", count), options.work.yes); !sure)
+    return sure.error();
+  const auto dropped =
+      in_shard(known->shard, runtime::request_for("drop", known->id, letters->choice),
+               [&](Engine& engine) { return runtime::EngineAccess::drop(engine, known->id, letters->choice); });
+  if (dropped) print_error(fmt::format("dropped {}\n", count));
+  return done_or_error(dropped);
 }
 
 }  // namespace reprise::cli

@@ -42,6 +42,7 @@ struct DocumentSettings {
   std::size_t attempts_max = 512;            // at a time
   SubFlows* sub_flows = nullptr;             // nullptr = flows inside of flows are refused
   bool stderr_through = false;               // `exec`: what a command writes there is shown as it comes
+  bool stdout_through = false;               // the same of its standard output
   FileReaderSettings files = {};             // how files that documents name are read
   std::optional<Relocation> moved = {};      // the folder of the runs it resumes is somewhere else now
   CallbackSettings callbacks = {};           // where asynchronous work is reported

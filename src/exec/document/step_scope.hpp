@@ -54,6 +54,7 @@ class StepScope final : public flow::Scope {
   Found find_last_error(std::span<const std::string> path, std::size_t& used) const;
   Found find_step(std::span<const std::string> path, std::size_t& used) const;
   std::expected<json::Json, std::string> step_field(const StepOutput& output, std::string_view field) const;
+  std::expected<json::Json, std::string> outcomes_of(const StepOutput& output) const;
   std::expected<json::Json, std::string> value_of(const Payload& payload, std::string_view step) const;
 
   ScopeFacts facts_;

@@ -140,9 +140,10 @@ std::string PlainPrinter::line(const Event& event) const {
                           (event.type == EventType::skipped && event.attempt == 0) ||
                           event.type == EventType::unreachable || event.type == EventType::revisited;
   std::string line = clock_time(event.time) + " ";
-  if (!event.step.empty())
-    line += work_name(text::safe_to_show(event.step), event.item, !is_of_step && steps_(event.step).has_items) + " ";
-  return line + told;
+  if (event.step.empty()) return line + told;
+  const bool is_item = !is_of_step && steps_(event.step).has_items;
+  const std::string label = is_item && labels_ ? labels_(event.step, event.item) : "";
+  return line + labelled(work_name(text::safe_to_show(event.step), event.item, is_item), label) + " " + told;
 }
 
 }  // namespace reprise::observe
