@@ -117,7 +117,9 @@ Core::Begun Core::start_untouched(Run& run, std::uint32_t step, const Queue& que
   StepState& state = run.steps[step];
   if (state.due > now) index_step(run, step, now);  // the clock was set back
   if (!state.has_untouched() || state.due > now) return Begun::nothing;
-  const auto needs_reservation = [&] { return is_full(run, step) || (queue.limit > 0 && queue.taken >= queue.limit); };
+  const auto needs_reservation = [&] {
+    return is_full(run, step) || (queue.limit > 0 && queue.taken >= queue.limit);
+  };
   Begun begun = Begun::nothing;
   if (!needs_reservation()) {
     begun = start(run, step, state.first_untouched(), now) ? Begun::started : Begun::nothing;
@@ -125,8 +127,7 @@ Core::Begun Core::start_untouched(Run& run, std::uint32_t step, const Queue& que
     reserve(run, step, state.first_untouched(), now);
     begun = Begun::reserved;
   }
-  const bool goes_on =
-      state.status == StepStatus::active && (!is_full(run, step) || may_reserve(run, step, queue, ahead));
+  const bool goes_on = state.status == StepStatus::active && (!is_full(run, step) || may_reserve(run, step, queue, ahead));
   if (begun != Begun::nothing && goes_on) enqueue_untouched(run, step);
   return begun;
 }

@@ -123,7 +123,7 @@ struct StepState {
   }
   // Attempts that have a place under max_parallel, or are promised one.
   std::uint32_t taken() const noexcept { return running + reserved; }
-  void touch(std::uint32_t index);        // no longer untouched
+  void touch(std::uint32_t index);   // no longer untouched
   void return_item(std::uint32_t index);  // untouched again
   template <class F>
   void for_each_item(F&& visit) {  // that was touched
@@ -201,7 +201,7 @@ struct Run {
   std::uint32_t running = 0;  // or outside ...
   std::uint32_t outside = 0;  // ... of those
   std::uint32_t reserved = 0;
-  std::uint32_t queued = 0;  // entries in ready queues, held ones included
+  std::uint32_t queued = 0;   // entries in ready queues, held ones included
   std::uint32_t preparing = 0;
   TimerWheel::Handle deadline_timer = TimerWheel::none;
   std::vector<std::uint32_t> finished;  // steps whose end settle() has not looked at

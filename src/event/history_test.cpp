@@ -316,12 +316,8 @@ TEST(EventHistory, a_reservation_that_a_crash_left_is_a_lost_attempt) {
   EventHistory told = history();
   told.add({.type = EventType::submitted, .time = noon});
   told.add({.type = EventType::reserved, .time = noon, .attempt = 1});
-  const Event failed = told.add({.type = EventType::failed,
-                                 .time = noon + second,
-                                 .attempt = 1,
-                                 .will_retry = true,
-                                 .lost = true,
-                                 .failure = &lost});
+  const Event failed = told.add(
+      {.type = EventType::failed, .time = noon + second, .attempt = 1, .will_retry = true, .lost = true, .failure = &lost});
   EXPECT_EQ(failed.lost_attempts, 1U);
   EXPECT_EQ(failed.used_attempts, 0U);
   const Event started = told.add({.type = EventType::started, .time = noon + 2 * second, .attempt = 2});

@@ -54,8 +54,8 @@ std::expected<void, Error> Driver::try_push(Input&& input) {
     const std::lock_guard lock{mutex_};
     if (ended_ || finishing_) return std::unexpected{Error{ErrorCode::stopped, "the engine has stopped"}};
     if (inbox_.size() >= inbox_max_) {
-      return std::unexpected{
-          Error{ErrorCode::full, std::to_string(inbox_max_) + " requests wait already (max_inbox): try again later"}};
+      return std::unexpected{Error{ErrorCode::full, std::to_string(inbox_max_) +
+                                                        " requests wait already (max_inbox): try again later"}};
     }
     wake = put(std::move(input));
   }
@@ -196,8 +196,7 @@ void Driver::write(Time now) {
 void Driver::publish_stats() {
   const std::lock_guard lock{mutex_};
   stats_ = loop_.stats();
-  is_calm_ =
-      stats_.running == 0 && !loop_.has_reserved() && loop_.outstanding() == 0 && !loop_.has_news() && inbox_.empty();
+  is_calm_ = stats_.running == 0 && !loop_.has_reserved() && loop_.outstanding() == 0 && !loop_.has_news() && inbox_.empty();
   if (is_calm_) calm_.notify_all();
 }
 

@@ -83,7 +83,7 @@ struct Batch {
     std::vector<event::AttemptId> take_backs;
   };
   store::Commit commit;
-  std::vector<Orders> orders;             // by the executor's number
+  std::vector<Orders> orders;                // by the executor's number
   std::vector<event::AttemptId> settled;  // for whichever executor keeps places for them
   std::vector<core::Prepare> prepares;
   std::vector<Answer> answers;

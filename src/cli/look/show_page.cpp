@@ -10,8 +10,7 @@ namespace reprise::cli {
 int show_page(const ShowOptions& options, Looked& looked) {
   const observe::PageAbout about{.now = wall_clock_now_exactly(), .is_left_alone = is_left_alone(looked)};
   observe::HtmlPage page{looked.view, about};
-  constexpr std::size_t evidence_bytes_max = std::size_t{16}
-                                             << 20U;  // of what attempts left behind; later ones are in the store
+  constexpr std::size_t evidence_bytes_max = std::size_t{16} << 20U;  // of what attempts left behind; later ones are in the store
   std::size_t evidence_bytes = 0;
   const auto read = looked.snapshot.each_event(looked.id, [&](Event&& event) {
     if (event.failure && evidence_bytes < evidence_bytes_max) {
