@@ -27,6 +27,7 @@ struct StoreFaults {             // chances in a thousand
   std::uint32_t forgets = 0;  // reopen: from then on, until the next start, the last two commits are missing
   Time slowest = 0;           // a write takes up to this long; 0 = no time at all
   Time exactly = 0;           // a write takes so long, and happens at the end of it
+  Time slowest_read = 0;      // while the engine goes on, a reading takes up to this long, and its answer as long again
 };
 
 class FaultyStore final : public store::Store {

@@ -188,6 +188,7 @@ void SimulatedHistory::draw_troubles() {
     if (world_.chance(400)) faults.fails = static_cast<std::uint32_t>(world_.between(1, 200));
     if (world_.chance(400)) faults.unanswered = static_cast<std::uint32_t>(world_.between(1, 200));
     if (world_.chance(400)) faults.reopen_fails = static_cast<std::uint32_t>(world_.between(1, 700));
+    if (world_.chance(600)) faults.slowest_read = world_.span(100'000, 500 * millisecond);
     if (world_.chance(250)) faults.read_fails = static_cast<std::uint32_t>(world_.between(1, 60));
     if (owners_ > 1 && world_.chance(300)) faults.forgets = static_cast<std::uint32_t>(world_.between(1, 200));
     shard.machine.lazy = world_.chance(500) ? 1000 : static_cast<std::uint32_t>(world_.between(0, 1000));

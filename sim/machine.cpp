@@ -160,7 +160,7 @@ void Machine::set_clock_back(Time by) {
 
 bool Machine::is_quiet() const {
   return loop_ != nullptr && inbox_.empty() && !written_ && loop_->outstanding() == 0 && !loop_->has_news() &&
-         executor_.is_idle();
+         !loop_->waits_for_store() && executor_.is_idle();
 }
 
 void Machine::push(runtime::Input&& input) {
@@ -204,12 +204,14 @@ void Machine::step() {
   inputs.swap(inbox_);
   for (runtime::Input& input : inputs) loop_->handle(std::move(input), wall());
 
-  const bool more = loop_->turn(wall());
+  bool more = loop_->turn(wall());
   const bool had_news = loop_->has_news();
   loop_->build(wall());
   write();
+  more |= read();
   if (had_input || had_news) restless_ = 0;
-  if (stopping_ && inbox_.empty() && !loop_->has_news() && (loop_->outstanding() == 0 || loop_->in_trouble())) {
+  const bool is_recorded = !loop_->has_news() && loop_->outstanding() == 0 && !loop_->waits_for_store();
+  if (stopping_ && inbox_.empty() && (is_recorded || (!loop_->has_news() && loop_->in_trouble()))) {
     loop_->abandon_replies({ErrorCode::stopped, "the engine has stopped"});
     model_.new_life();
     power_off();
@@ -245,6 +247,37 @@ void Machine::write() {
     }
     written(runtime::write_commit(store_, *writing->commit, writing->verify));
   }
+}
+
+// True: the loop was told something.
+bool Machine::read() {
+  bool is_told = false;
+  for (const runtime::Reading kind : runtime::readings) {
+    const runtime::ReadRequest* const request = loop_->begin_read(kind, wall());
+    if (request == nullptr) continue;
+    if (store_.faults.slowest_read > 0 && world_.chance(700)) {
+      begin_slow_read(kind, *request);
+    } else {
+      loop_->end_read(kind, runtime::perform(store_, *request), wall());
+      is_told = true;
+    }
+  }
+  return is_told;
+}
+
+// What was read may be old when it is told.
+void Machine::begin_slow_read(runtime::Reading kind, const runtime::ReadRequest& request) {
+  const std::uint32_t life = model_.life();
+  const Time answered = world_.chance(600) ? world_.span(1000, store_.faults.slowest_read) : 0;
+  world_.after(world_.span(1000, store_.faults.slowest_read), [this, kind, &request, answered, life] {
+    if (model_.life() != life) return;
+    auto answer = std::make_shared<runtime::ReadAnswer>(runtime::perform(store_, request));
+    world_.after(answered, [this, kind, answer, life] {
+      if (model_.life() != life) return;
+      loop_->end_read(kind, std::move(*answer), wall());
+      wake_at(world_.now());
+    });
+  });
 }
 
 void Machine::written(store::Result<void> result) {

@@ -77,6 +77,8 @@ class Machine final : private runtime::Observer {
   void open_queue(std::size_t handler);
   void step();
   void write();
+  bool read();
+  void begin_slow_read(runtime::Reading kind, const runtime::ReadRequest& request);
   // It happens after this time, and is answered after another.
   void begin_slow_write(const runtime::Loop::Writing& writing, Time happens, Time answered);
   void wake_at(Time when);

@@ -109,6 +109,13 @@ struct Task {
   std::uint8_t priority = 5;              // 0 (last) … 9 (first), among what is ready
   std::optional<Policy> retry = {};       // instead of the handler's own; read_policy() reads it from any dialect
   std::optional<Duration> deadline = {};  // of the run, from now
+  // What is recorded with it, and found again (RunInfo::attributes, `reprise runs label:team=a`). At most 32 labels; a name has 1 to 64 letters,
+  // digits and . _ - /, a value up to 256 bytes; queue and tenant up to 128 bytes.
+  Labels labels = {};
+  std::string queue = {};
+  std::string tenant = {};
+  std::string traceparent = {};         // of the caller's trace: 00-<32 digits>-<16 digits>-<2 digits>
+  std::optional<Cost> max_cost = {};
 };
 
 // The same for a Call, whose name and input come with it.
@@ -118,6 +125,11 @@ struct SubmitOptions {
   std::uint8_t priority = 5;
   std::optional<Policy> retry = {};
   std::optional<Duration> deadline = {};
+  Labels labels = {};
+  std::string queue = {};
+  std::string tenant = {};
+  std::string traceparent = {};
+  std::optional<Cost> max_cost = {};
 };
 
 struct EffectivePolicy {
@@ -132,7 +144,10 @@ struct RunInfo {
   WallTime created{};
   std::optional<WallTime> ended = {};
   std::string key = {};
-  std::optional<RunId> parent = {};  // of a sub-flow: the run it works for; find() does not look so closely
+  // find() fills these in when the query asks for details:
+  std::optional<RunId> parent = {};  // of a sub-flow: the run it works for
+  WallTime changed{};                // its last event
+  RunAttributes attributes = {};
 
   bool operator==(const RunInfo&) const = default;
 };
@@ -143,6 +158,7 @@ struct RunQuery {
   std::optional<WallTime> created_from = {};
   std::optional<WallTime> created_before = {};
   std::size_t limit = 100;  // at most 10,000
+  bool details = false;     // also parent, changed and attributes: the whole state of each run is read for them
 };
 
 struct RunPage {
@@ -215,7 +231,8 @@ struct EngineSettings {
   Dialect built_ins = Dialect::native;  // whose built-in policies handlers get that nothing is configured for
   // Error types of your own, for every policy that brings none (Policy::types); must outlive the engine.
   const TypeTree* types = nullptr;
-  Env* env = nullptr;  // nullptr = system_env()
+  Env* env = nullptr;     // nullptr = system_env()
+  std::string name = {};  // who asks, in the events of what is asked of this engine; empty = the name of the program
 };
 
 class Engine {
@@ -269,11 +286,12 @@ class Engine {
   Events subscribe(Subscription subscription = {});
 
   std::expected<void, Error> cancel(const RunId& run, std::string_view why = {});
-  std::expected<void, Error> pause(const RunId& run);   // running attempts end; nothing new starts; clocks stand still
-  std::expected<void, Error> resume(const RunId& run);  // a paused or a cancelled run
+  // Running attempts end; nothing new starts; clocks stand still.
+  std::expected<void, Error> pause(const RunId& run, std::string_view why = {});
+  std::expected<void, Error> resume(const RunId& run, std::string_view why = {});  // a paused or a cancelled run
   std::expected<void, Error> signal(const RunId& run, std::string_view name, std::string payload = {});
-  std::expected<void, Error> retry_failed(
-      const RunId& run);                                // failed and dead-lettered items get all their attempts again
+  // Failed and dead-lettered items get all their attempts again.
+  std::expected<void, Error> retry_failed(const RunId& run, std::string_view why = {});
   std::expected<void, Error> remove(const RunId& run);  // forgets a run that has ended
 
   EngineStats stats() const;
@@ -403,7 +421,12 @@ inline Task Engine::task_of(std::string_view handler, std::string input, SubmitO
           .delay = options.delay,
           .priority = options.priority,
           .retry = std::move(options.retry),
-          .deadline = options.deadline};
+          .deadline = options.deadline,
+          .labels = std::move(options.labels),
+          .queue = std::move(options.queue),
+          .tenant = std::move(options.tenant),
+          .traceparent = std::move(options.traceparent),
+          .max_cost = options.max_cost};
 }
 
 }  // namespace reprise

@@ -13,6 +13,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <reprise/failure.hpp>
 #include <reprise/policy.hpp>
@@ -45,6 +47,38 @@ struct RunOutcome {
   bool operator==(const RunOutcome&) const = default;
 };
 
+// What work costs: tokens of a model, and money in millionths of the currency that the program counts in.
+struct Cost {
+  std::uint64_t tokens = 0;
+  std::uint64_t micros = 0;
+
+  bool operator==(const Cost&) const = default;
+};
+
+// Words of your own to find runs by. Names are unique and in order.
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+// What a run was submitted with for itself, beside its work. Empty: nothing was said.
+struct RunAttributes {
+  std::string origin = {};  // how it came: cli from the command line
+  Labels labels = {};
+  std::string queue = {};
+  std::string tenant = {};
+  std::optional<Cost> max_cost = {};  // 0 in it: no limit of that kind
+  std::string traceparent = {};       // of the caller, as W3C Trace Context writes it
+
+  bool operator==(const RunAttributes&) const = default;
+};
+
+// Who asked for a change of a run, and why.
+struct ChangeRequest {
+  std::string id = {};   // a UUID; one that comes again changes nothing
+  std::string by = {};   // ada@host: reprise cancel; or the name of a program
+  std::string why = {};  // in their words
+
+  bool operator==(const ChangeRequest&) const = default;
+};
+
 // The numbers are stored: never change one, never use one again.
 enum class EventType : std::uint8_t {
   submitted = 1,
@@ -75,6 +109,13 @@ enum class EventType : std::uint8_t {
   handed_back = 26,  // that run has ended, and the attempt checks what it brought
   extended = 27,     // the engine did not run when the attempt's time was over: it gets more
   reserved = 28,     // the first attempt is recorded ahead of a free place: `started` follows when it begins
+  called = 29,       // a durable function has begun an operation, or the turn of an undo has come
+  continued = 30,    // its loop begins another turn, and forgets those before
+  diverged = 31,     // its code and its log do not agree
+  published = 32,    // it says how it stands
+  dismissed = 33,    // nobody waits for an operation any more
+  circuit_half_opened = 35,  // the circuit of a map has been open long enough: some of its items try whether it may close
+  circuit_closed = 36,       // they have succeeded, and all others may begin
 };
 std::string_view name_of(EventType type) noexcept;
 std::optional<EventType> event_type_named(std::string_view name) noexcept;
@@ -100,13 +141,16 @@ struct Event {
   // failed; retrying and a retry's started: the failure before it; interrupted: what stopped it, if that is known
   std::optional<Failure> failure = {};
   bool resumes = false;                  // reopened: what was stopped goes on, and nothing that had failed
+  bool on_request = false;  // revisited: what it needs was tried again with success, or somebody asked for it
+  bool only_this = false;   // reopened, revisited: the steps that need it keep what they have
   StopReason reason = StopReason::none;  // failed: why there is no further attempt; skipped, of an item: the same
   std::int32_t rule = -1;                // failed, retrying: the entry of never_on or only_on that decided
   std::uint64_t next_attempt = 0;        // retrying
   Duration delay{0};                     // retrying, and started when it is a retry: the wait before it
   DelayRange range{};                    // retrying: where the delay was drawn from
   bool floored = false;                  // retrying: retry_after lifted the delay
-  WallTime due{};  // retrying, submitted with a delay; handed_over, extended: its time is over then
+  // retrying, submitted with a delay; handed_over, extended: its time is over then; circuit_opened: nothing of it begins before
+  WallTime due{};
   // Of an attempt: how many so far count towards max_attempts, and which do not. All 0: every one does, or it is not known.
   std::uint64_t used_attempts = 0;
   std::uint64_t lost_attempts = 0;
@@ -119,11 +163,16 @@ struct Event {
   RunStatus status = RunStatus::running;        // ended; finishing: what it would end with
   // progress: its words; signaled: the name; submitted: the key; cancel_requested: why; fallback: which (fallback, on_failure);
   // reopened: the step it was limited to; completed: length and hash of the whole output, when `output` is not all of it;
-  // handed_over: the id of the other run
+  // handed_over: the id of the other run; called, continued: the path of the operation; diverged: what does not agree
   std::string text = {};
+  std::string operation = {};  // called: what it is (call, sleep, signal …)
+  std::string place = {};      // called: the file and line that began it
   std::string output = {};  // completed: the result; submitted, signaled: the input. Large ones: see `output_size`
   std::uint64_t output_size =
       0;  // in bytes; larger than output.size() when only its hash (hexadecimal) stands in `output`
+  std::optional<RunAttributes> attributes = {};  // submitted, if there are any
+  // cancel_requested, paused, resumed, reopened, signaled, dropped: absent when nobody asked, or an older version wrote it
+  std::optional<ChangeRequest> request = {};
 
   bool operator==(const Event&) const = default;
 };

@@ -74,6 +74,7 @@ struct Failure {
   // this is its SHA-256 in hexadecimal, and `evidence_size` is larger than what stands here.
   std::string evidence = {};
   std::uint64_t evidence_size = 0;
+  std::uint32_t command = 0;  // of a work item with several commands that has a policy for this one: which it was, from 1
 
   bool operator==(const Failure&) const = default;
 };

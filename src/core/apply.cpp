@@ -11,12 +11,12 @@ namespace reprise::core {
 
 using event::Record;
 
-namespace {
-
 Extra& extra_of(Run& run) {
   if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
   return *run.extra;
 }
+
+namespace {
 
 bool is_tracked(const StepPlan& plan, FailureClass failure_class) {
   return plan.breaker_limit > 0 && (plan.breaker_classes >> static_cast<unsigned>(failure_class) & 1U) != 0;
@@ -155,7 +155,9 @@ bool has_nothing_waiting(StepState& state) {
 
 bool is_doomed(const Run& run, std::uint32_t step) {
   const StepState& state = run.steps[step];
-  return state.failed > tolerated(run, step) || (state.circuit_open && state.succeeded < state.items);
+  const bool all_failed = state.map != nullptr && state.items > 0 && state.failed == state.items;
+  return state.failed > tolerated(run, step) || (state.circuit_open && state.succeeded < state.items) ||
+         (all_failed && run.step_plan(step).needs_success);
 }
 
 std::uint64_t fingerprint_of(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure) {
@@ -266,9 +268,23 @@ void Core::apply(Run& run, const Record& record) {
       run.ended = record.time;
       if (run.live) take_timers(run);
       return;
+    case EventType::circuit_opened:
+    case EventType::circuit_half_opened:
+    case EventType::circuit_closed:
+      return apply_circuit(run, record);
+    case EventType::called:
+      return apply_called(run, record);
+    case EventType::dismissed:
+      return apply_dismissed(run, record);
+    case EventType::continued:
+      return apply_continued(run, record);
+    case EventType::diverged:
+      return apply_diverged(run, record);
+    case EventType::published:
+      if (run.function != nullptr) run.function->published = Payload::of(record.payload);
+      return;
     case EventType::recovered:
     case EventType::rework:
-    case EventType::circuit_opened:
     case EventType::progress:
       return;  // told, and without consequences
   }
@@ -282,8 +298,9 @@ void Core::apply_submitted(Run& run, const Record& record) {
   run.input = Payload::of(record.payload);
   run.plan = plan(record.plan);
   if (run.facts == nullptr && !record.facts.empty()) run.facts = facts_.read(record.facts);  // a replay
-  const std::size_t count = run.step_count();
-  run.steps = std::make_unique<StepState[]>(count);
+  const std::size_t count = run.planned_steps();
+  run.steps.create(count);
+  if (run.plan->plan->is_function) run.function = std::make_unique<FunctionState>();
   run.open_steps = static_cast<std::uint32_t>(count);
   for (std::uint32_t step = 0; step < count; ++step) {
     run.steps[step].needs_left = static_cast<std::uint32_t>(run.step_plan(step).needs.size());
@@ -302,6 +319,7 @@ void Core::activate(Run& run, std::uint32_t step, Time time) {
   state.status = plan.for_each || plan.prepares ? StepStatus::preparing : StepStatus::active;
   state.due = run.due > time ? run.due : 0;
   if (plan.kind != StepKind::call) state.due = end_of_wait(plan, state.activated);
+  if (const Operation* const operation = run.operation(step)) state.due = operation->due;
   if (run.live) index_step(run, step, time);
 }
 
@@ -320,18 +338,22 @@ void Core::deactivate(Run& run, std::uint32_t step) {
   const std::uint32_t items = state.items;
   const bool circuit_open = state.circuit_open;
   state = StepState{};
+  if (run.extra != nullptr) {
+    if (const auto known = run.extra->steps.find(step); known != run.extra->steps.end())
+      known->second = {.reruns = known->second.reruns, .keeps_dependants = known->second.keeps_dependants};
+  }
   state.visits = visits;
   state.circuit_open = circuit_open;
   if (was_given_items) set_items(state, items, true);
 }
 
 void Core::take_place(Run& run, std::uint32_t step) {
-  ++queues_[run.plan->queues[step]].taken;
+  ++queues_[run.queue_of(step)].taken;
   ++counters_.running;
 }
 
 void Core::leave_place(Run& run, std::uint32_t step) {
-  Queue& queue = queues_[run.plan->queues[step]];
+  Queue& queue = queues_[run.queue_of(step)];
   REPRISE_CHECK(queue.taken > 0 && counters_.running > 0, run.number);
   --queue.taken;
   --counters_.running;
@@ -342,7 +364,7 @@ void Core::item_left_reserved(Run& run, std::uint32_t step) {
   REPRISE_CHECK(run.steps[step].reserved > 0, run.number);
   --run.steps[step].reserved;
   if (!run.live) return;
-  Queue& queue = queues_[run.plan->queues[step]];
+  Queue& queue = queues_[run.queue_of(step)];
   REPRISE_CHECK(run.reserved > 0 && counters_.reserved > 0 && queue.taken > 0, run.number);
   --run.reserved;
   --counters_.reserved;
@@ -376,6 +398,7 @@ void Core::end_step(Run& run, std::uint32_t step, StepStatus status) {
   state.status = status;
   --run.open_steps;
   disarm(state.timer);
+  if (Operation* const operation = run.steps.operation(step)) operation_ended(run, step, *operation);
 }
 
 void Core::release_dependants(Run& run, std::uint32_t step, Time time) {
@@ -448,7 +471,7 @@ void Core::apply_reserved(Run& run, const Record& record) {
   if (!run.live) return;
   ++run.reserved;
   ++counters_.reserved;
-  ++queues_[run.plan->queues[record.step]].taken;
+  ++queues_[run.queue_of(record.step)].taken;
 }
 
 void Core::apply_started(Run& run, const Record& record) {
@@ -520,7 +543,8 @@ void Core::apply_completed(Run& run, const Record& record) {
   if (record.payload.size > 0) item.output = std::make_unique<Payload>(Payload::of(record.payload));
   ++state.succeeded;
   reset_breaker(run, record.step);
-  if (run.step_plan(record.step).kind == StepKind::signal) consume_signal(run, run.step_plan(record.step).signal);
+  count_item(run, record.step, true);
+  if (run.waits_for_signal(record.step)) consume_signal(run, run.signal_of(record.step));
   check_step_end(run, record.step, record.time);
 }
 
@@ -553,6 +577,7 @@ void Core::apply_failed(Run& run, const Record& record) {
   } else {
     item.status = ItemStatus::failed;
     ++state.failed;
+    if (is_counted(run, record, had_begun)) count_item(run, record.step, false);
   }
   const bool has_no_items = run.step_plan(record.step).for_each && state.map == nullptr;
   if (has_no_items && state.status == StepStatus::active) return fail_step(run, record.step, record.time);
@@ -612,6 +637,7 @@ void Core::apply_interrupted(Run& run, const Record& record) {
 }
 
 void Core::apply_cancel(Run& run, const Record& record) {
+  if (run.function != nullptr) return apply_function_cancel(run, record);
   run.cancel_requested = true;
   run.reason = record.reason;
   if (run.paused_at != 0) end_pause(run, record.time);
@@ -644,19 +670,34 @@ void Core::end_pause(Run& run, Time now) {
 
 void Core::apply_resumed(Run& run, const Record& record) {
   end_pause(run, record.time);
+  if (run.function != nullptr) run.function->divergence.clear();
   if (run.live) index_run(run, record.time);
+  if (run.live) announce(run);
 }
 
 void Core::apply_revisited(Run& run, const Record& record) {
-  const std::vector<std::uint32_t> again = steps_from(*run.plan->plan, record.step);
-  for (const std::uint32_t step : again) deactivate(run, step);
+  const std::vector<std::uint32_t> again =
+      record.only_this ? std::vector{record.step} : steps_from(*run.plan->plan, record.step);
+  for (const std::uint32_t step : again) {
+    if (record.on_request && has_begun(run.steps[step])) ++extra_of(run).steps[step].reruns;
+    deactivate(run, step);
+    if (record.on_request) forget_circuits(run, step);
+  }
+  if (record.only_this) extra_of(run).steps[record.step].keeps_dependants = true;
   std::erase_if(run.finished, [&](std::uint32_t step) { return std::ranges::binary_search(again, step); });
   for (const std::uint32_t step : again) {
     const auto& needs = run.step_plan(step).needs;
     run.steps[step].needs_left = static_cast<std::uint32_t>(
         std::ranges::count_if(needs, [&](std::uint32_t need) { return !lets_go_on(run, need); }));
   }
-  activate(run, record.step, record.time);
+  // What was healed may still be at it, or something else that the step needs.
+  const bool is_awaited = record.on_request && run.steps[record.step].needs_left > 0;
+  if (!is_awaited) activate(run, record.step, record.time);
+}
+
+void Core::forget_circuits(Run& run, std::uint32_t step) {
+  run.steps[step].circuit_open = false;
+  reset_breaker(run, step);
 }
 
 // The failed attempt is not the last: there is another way to try.
@@ -688,6 +729,10 @@ void Core::apply_reopened(Run& run, const Record& record) {
     deactivate(run, step);  // they run again after what is tried again
     run.steps[step].circuit_open = false;
     run.steps[step].visits = 0;
+    if (run.extra != nullptr) run.extra->steps.erase(step);
+  }
+  if (run.extra != nullptr && !record.resumes) {
+    for (auto& [step, own] : run.extra->steps) own.keeps_dependants = false;
   }
   run.open_steps = 0;
   const Chosen chosen = chosen_by(record);
@@ -727,10 +772,9 @@ void Core::reopen_step(Run& run, std::uint32_t step, const Record& record, const
     item.status = ItemStatus::waiting;
     item.due = std::max(item.due, record.time);
   });
-  if (retries && run.judges_own_failures_only()) {
-    state.circuit_open = false;
-    reset_breaker(run, step);
-  }
+  if (retries && run.judges_own_failures_only()) forget_circuits(run, step);
+  if (retries && run.extra != nullptr && run.extra->steps.contains(step)) close_circuit(run, step);
+  if (retries && record.only_this) extra_of(run).steps[step].keeps_dependants = true;
   if (incomplete && is_final(state.status)) state.status = StepStatus::active;
   if (incomplete && !record.resumes) state.excused = state.failed;
   const bool is_open = !is_final(state.status) && state.status != StepStatus::pending;

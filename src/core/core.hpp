@@ -96,6 +96,19 @@ struct Effects {
   // For the loop, which answers them before the next commit, so that nothing of it is lost:
   std::vector<Recall> recalls;
   std::vector<std::uint64_t> ended;  // runs that may do the work of another's attempt
+  std::vector<std::uint64_t> functions;  // runs whose function is to be told something: it may decide in the same turn
+};
+
+// An operation that a durable function begins.
+struct Call {
+  event::OperationKind kind = event::OperationKind::call;
+  const NumberedPlan* plan = nullptr;  // of a task that does the same
+  std::string_view path = {};
+  std::string_view name = {};
+  std::string_view place = {};
+  event::PayloadView input = {};
+  Time due = 0;
+  bool shielded = false;
 };
 
 struct Counters {
@@ -126,10 +139,10 @@ class Core {
   // Work waits in the queue of its handler until this says that there is one. `limit` 0 = no limit.
   void open_queue(std::string_view handler, HandlerAddress address, std::uint32_t limit);
   const HandlerAddress& address_of(const Run& run, std::uint32_t step) const {
-    return queues_[run.plan->queues[step]].address;
+    return queues_[run.queue_of(step)].address;
   }
   // How many attempts of its handler may run at a time; 0 = no limit.
-  std::uint32_t limit_of(const Run& run, std::uint32_t step) const { return queues_[run.plan->queues[step]].limit; }
+  std::uint32_t limit_of(const Run& run, std::uint32_t step) const { return queues_[run.queue_of(step)].limit; }
   // From now on runs of documents only go on if they are new (this number or higher), or allowed.
   void restrict_documents(std::uint64_t first_new);
   void allow(std::uint64_t run, Time now);
@@ -186,17 +199,36 @@ class Core {
   bool due(Time now, std::size_t limit);
 
   using Answer = std::expected<void, Error>;
-  Answer cancel(Run& run, std::string_view why, Time now);
-  Answer pause(Run& run, Time now);
-  Answer resume(Run& run, Time now);
-  Answer signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now);
+  // `asked`: who asks, for the event.
+  Answer cancel(Run& run, std::string_view why, Time now, const event::RequestView& asked = {});
+  Answer pause(Run& run, Time now, const event::RequestView& asked = {});
+  Answer resume(Run& run, Time now, const event::RequestView& asked = {});
+  Answer signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now,
+                const event::RequestView& asked = {});
   struct Choice {                            // what an operator speaks of
     std::optional<std::uint32_t> step = {};  // none = every step
     std::optional<std::uint32_t> item = {};  // none = every item
     Chosen several = {};                     // instead of both, when it is more than one
+    bool only = false;                       // retry_failed: the steps that need it keep what they have
   };
-  Answer retry_failed(Run& run, const Choice& choice, Time now);
-  Answer drop(Run& run, const Choice& choice, Time now);  // dead letters
+  // Tries again what has failed. A step that is chosen, and has succeeded, runs again as a whole.
+  Answer retry_failed(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});
+  Answer drop(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});  // dead letters
+
+  // ---- durable functions (functions.cpp) ----
+  // The number of the step that the run has from now on.
+  std::uint32_t called(Run& run, const Call& call, Time now);
+  // The function waits for this operation no more.
+  void dismiss(Run& run, std::uint32_t step, Time now);
+  // The turn of a loop begins: operations of those before, whose paths begin like this one's, are forgotten.
+  void continued(Run& run, std::string_view path, std::uint32_t turn, const event::PayloadView& state, Time now);
+  void published(Run& run, const event::PayloadView& state, Time now);
+  // Its code and its log do not agree: nothing happens until somebody resumes it.
+  void diverged(Run& run, std::string_view what, Time now);
+  // Its executor is to be told what is new, or everything if it does not have it.
+  void announce(Run& run);
+  // The operation of a promise with this path has this end, unless it has one.
+  Answer resolved(Run& run, std::uint32_t step, const event::PayloadView& value, const Failure* failure, Time now);
 
   // Starts ready work, first those of high priority: as much as the limits allow, and as `room` says for a handler. What is started for
   // one handler takes the room of all that have the same executor.
@@ -270,12 +302,23 @@ class Core {
   void apply_resumed(Run& run, const event::Record& record);
   void end_pause(Run& run, Time now);
   void apply_revisited(Run& run, const event::Record& record);
+  void forget_circuits(Run& run, std::uint32_t step);
   void apply_reopened(Run& run, const event::Record& record);
   void reopen_step(Run& run, std::uint32_t step, const event::Record& record, const Chosen& chosen);
   void apply_fallback(Run& run, const event::Record& record);
   void apply_skipped(Run& run, const event::Record& record);
   void apply_finishing(Run& run, const event::Record& record);
   void end_step(Run& run, std::uint32_t step, StepStatus status);
+  // functions.cpp: the same for operations of functions
+  void apply_called(Run& run, const event::Record& record);
+  void apply_dismissed(Run& run, const event::Record& record);
+  void apply_continued(Run& run, const event::Record& record);
+  void apply_diverged(Run& run, const event::Record& record);
+  void apply_function_cancel(Run& run, const event::Record& record);
+  void operation_ended(Run& run, std::uint32_t step, Operation& operation);
+  void cancel_function(Run& run, std::string_view why, StopReason reason, Time now, const event::RequestView& asked);
+  void settle_function(Run& run, Time now);
+  bool adds_step(const Run& run, const event::Record& record) const;
   void activate(Run& run, std::uint32_t step, Time time);
   void deactivate(Run& run, std::uint32_t step);
   void release_dependants(Run& run, std::uint32_t step, Time time);
@@ -285,6 +328,16 @@ class Core {
   void leave_place(Run& run, std::uint32_t step);
   void check_step_end(Run& run, std::uint32_t step, Time time);
   void fail_step(Run& run, std::uint32_t step, Time time);
+
+  // item_breaker.cpp: the circuit of a map's items
+  static void count_item(Run& run, std::uint32_t step, bool succeeded);
+  void apply_circuit(Run& run, const event::Record& record);
+  bool may_begin_item(Run& run, std::uint32_t step, Time now);
+  void turn_circuit(Run& run, std::uint32_t step, Time now);
+
+  // rerun.cpp: steps that run again because of what somebody had tried again
+  void complete(Run& run, event::Record& completed, Time now);
+  void run_again(Run& run, std::uint32_t step, std::uint32_t because_of, bool only, Time now);
 
   // queues.cpp: places in queues and wheel, which follow from the state
   std::uint32_t queue_named(std::string_view handler);
@@ -332,7 +385,8 @@ class Core {
   void fire_step(Run& run, std::uint32_t step, Time now);
   void fire_outside(Run& run, std::uint32_t step, std::uint32_t index, Time now);
   void call_off(Run& run, std::uint32_t step);
-  void request_cancel(Run& run, std::string_view why, StopReason reason, Time now);
+  void request_cancel(Run& run, std::string_view why, StopReason reason, Time now,
+                      const event::RequestView& asked = {});
   void cancel_by_step(Run& run, std::uint32_t step, Time now);
   void cancel_preparation(Run& run, std::uint32_t step);
   void deliver_signals(Run& run, Time now);
@@ -370,6 +424,11 @@ bool is_doomed(const Run& run, std::uint32_t step);
 // ... and is it also not worth going on with those that have begun? What somebody had tried again in a doomed step goes on.
 bool is_given_up(const Run& run, std::uint32_t step);
 bool lets_go_on(const Run& run, std::uint32_t step);
+// Has it begun since it was last put back to its beginning, with something that may be undone?
+bool has_begun(const StepState& state) noexcept;
+// All circuits of its items are closed, as if nothing had been.
+void close_circuit(Run& run, std::uint32_t step);
+Extra& extra_of(Run& run);
 // When the run is cancelled if it has not ended; INT64_MAX = never.
 Time deadline_of(const Run& run);
 // How much of the policy's max_elapsed is over for this item.
@@ -382,5 +441,7 @@ std::uint64_t fingerprint_of(const Run& run, std::uint32_t step, FailureClass fa
 std::uint32_t breaker_count(const Run& run, std::uint32_t step, FailureClass failure_class, const Failure& failure);
 // All steps that cannot be done before `step` is, itself included, in order.
 std::vector<std::uint32_t> steps_from(const Plan& plan, std::uint32_t step);
+// Has the function itself returned, failed or been cancelled? Its undos may follow.
+bool is_over(const Run& run);
 
 }  // namespace reprise::core

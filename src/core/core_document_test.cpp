@@ -1088,7 +1088,7 @@ TEST(CorePlanForm, plans_of_version_1_can_still_be_read) {
   EXPECT_TRUE(read->has_first_rules());
   EXPECT_FALSE(decode_plan(encode_plan(plan), no_pattern, nullptr)->has_first_rules());
   EXPECT_FALSE(decode_plan(std::string(1, '\0') + as_version_1(plan).substr(1), no_pattern, nullptr));
-  const auto newer = decode_plan(std::string(1, '\x04') + as_version_1(plan).substr(1), no_pattern, nullptr);
+  const auto newer = decode_plan(std::string(1, '\x05') + as_version_1(plan).substr(1), no_pattern, nullptr);
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, ErrorCode::store_newer);
 }

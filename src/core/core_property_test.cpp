@@ -17,6 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace testing_support;
+using event::OperationKind;
 
 class Dice {
  public:
@@ -90,6 +91,13 @@ void make_document_step(Dice& dice, StepPlan& step) {
   step.fallback = static_cast<FallbackRule>(dice.below(3));
   step.handles_failure = dice.one_in(3);
   if (dice.one_in(3)) step.tolerate_millionths = 400'000;
+  step.runs_again = !dice.one_in(4);
+  step.needs_success = dice.one_in(3);
+  if (dice.one_in(3))
+    step.item_breaker = {.failures = 1 + dice.below(2),
+                         .successes = 1 + dice.below(3),
+                         .probes = 1 + dice.below(2),
+                         .open_for = dice.any_of<Duration>({0s, 1s, 1min}).count()};
 }
 
 // One more step, which runs when all others are over; it needs only such steps.
@@ -104,6 +112,7 @@ StepPlan any_final_step(Dice& dice, std::uint32_t index, std::uint32_t first_fin
 }
 
 Plan any_plan(Dice& dice) {
+  if (dice.one_in(4)) return function_plan();
   Plan plan;
   plan.name = "flow";
   const std::uint32_t steps = 1 + dice.below(6);
@@ -164,11 +173,23 @@ class World {
  public:
   explicit World(std::uint64_t seed) : dice{seed}, driver{seed} {
     driver.open("scarce", scarce_limit);
+    for (const StepPlan& step : {call("work", {}, any_policy(dice)), call("scarce", {}, any_policy(dice)),
+                                 wait_step("sleep", {}), signal_step("signal", "x")}) {
+      Plan plan = flow({step});
+      if (*step.name == "scarce") plan.steps[0].handler = "scarce";
+      driver.add(std::move(plan));
+    }
     for (std::uint32_t count = 1 + dice.below(3); count > 0; --count) driver.add(any_plan(dice));
   }
 
   void one_input() {
-    switch (dice.below(16)) {
+    switch (dice.below(20)) {
+      case 16:
+      case 17:
+      case 18:
+      case 19:
+        decide();
+        break;
       case 0:
         submit();
         break;
@@ -277,8 +298,8 @@ class World {
 
   void submit() {
     if (driver.next_run > 6) return;
-    const NumberedPlan* const plan = driver.core.plan(dice.below(static_cast<std::uint32_t>(driver.plans.size())));
-    driver.submit(plan, {.items = dice.one_in(2) && !plan->plan->is_document ? 1 + dice.below(4) : 0,
+    const NumberedPlan* const plan = driver.core.plan(operation_plans + dice.below(static_cast<std::uint32_t>(driver.plans.size()) - operation_plans));
+    driver.submit(plan, {.items = dice.one_in(2) && !plan->plan->is_document && !plan->plan->is_function ? 1 + dice.below(4) : 0,
                          .delay = dice.any_of<Duration>({0s, 0s, 1s, 1min}),
                          .priority = static_cast<std::uint8_t>(dice.below(10)),
                          .asleep = dice.one_in(10),
@@ -326,8 +347,54 @@ class World {
     Core::Choice choice;
     if (dice.one_in(3)) return choice;
     choice.step = dice.below(static_cast<std::uint32_t>(run.step_count()));
+    choice.only = dice.one_in(4);
     if (dice.one_in(2)) choice.item = dice.below(4);
     return choice;
+  }
+
+  // What a function may do that has begun and is not over.
+  void decide() {
+    std::vector<core::Run*> functions = runs();
+    std::erase_if(functions, [](const core::Run* run) {
+      const Item* const own = run->function != nullptr ? run->steps[0].touched(0) : nullptr;
+      const bool is_at_work =
+          own != nullptr && (own->status == ItemStatus::running || own->status == ItemStatus::outside);
+      return !run->live || !is_at_work || run->paused_at != 0;
+    });
+    if (functions.empty()) return;
+    core::Run& run = *dice.any_of(functions);
+    const std::string path = (dice.one_in(2) ? "1." : "2.") + std::to_string(++paths_);
+    switch (dice.below(12)) {
+      case 0:
+        if (run.step_count() > 1)
+          driver.core.dismiss(run, 1 + dice.below(static_cast<std::uint32_t>(run.step_count() - 1)), driver.now);
+        break;
+      case 1:
+        driver.core.continued(run, dice.one_in(2) ? "1" : "2", ++paths_, {"state", 5, false}, driver.now);
+        break;
+      case 2:
+        driver.core.published(run, {"state", 5, false}, driver.now);
+        break;
+      case 3:
+        driver.core.diverged(run, "what it does is not what it did", driver.now);
+        break;
+      default: {
+        const std::uint32_t plan = dice.below(operation_plans);
+        const Duration wait = dice.any_of<Duration>({0s, 1s, 1min});
+        auto kind = plan == 2 ? OperationKind::sleep : plan == 3 ? OperationKind::signal : OperationKind::call;
+        if (plan < 2 && dice.one_in(4)) kind = dice.one_in(2) ? OperationKind::undo : OperationKind::mark;
+        driver.core.called(run,
+                           {.kind = kind,
+                            .plan = driver.core.plan(plan),
+                            .path = path,
+                            .name = dice.one_in(2) ? "x" : "y",
+                            .place = "here.cpp:1",
+                            .input = {"input", 5, false},
+                            .due = plan == 2 || (plan == 3 && wait > 0s) ? driver.now + wait.count() : 0,
+                            .shielded = dice.one_in(4)},
+                           driver.now);
+      }
+    }
   }
 
   void fire() {
@@ -395,6 +462,7 @@ class World {
   // Or back.
   void move_outside(const AttemptId& id) {
     const core::Run* const run = driver.core.find(id.run);
+    if (id.step >= run->step_count()) return;  // forgotten
     if (run->step_plan(id.step).handler == "scarce") return;  // what comes back does not ask for room
     if (is_outside(id) && dice.one_in(3)) {
       EXPECT_TRUE(driver.core.handed_back(id, std::make_shared<const Payload>(), driver.now));
@@ -419,6 +487,7 @@ class World {
 
   bool is_outside(const AttemptId& id) const {
     const core::Run& run = *driver.core.find(id.run);
+    if (id.step >= run.step_count()) return false;
     const Item* const item =
         run.outside_of(id.step, id.item) != nullptr ? run.steps[id.step].touched(id.item) : nullptr;
     return item != nullptr && item->token == id.token;
@@ -499,7 +568,7 @@ class World {
     const StepPlan& plan = run.step_plan(step);
     const StepState& state = run.steps[step];
     EXPECT_TRUE(plan.max_parallel == 0 || state.running <= plan.max_parallel);
-    EXPECT_LE(state.visits, plan.max_visits);
+    EXPECT_LE(run.own_visits(step), plan.max_visits);
     std::uint32_t running = 0, succeeded = 0, failed = 0, canceled = 0;
     for (std::uint32_t index = 0; index < state.items; ++index) {
       const Item* const item = state.touched(index);
@@ -520,12 +589,15 @@ class World {
 
   // An independent reading of the recorded events.
   void check_story(const core::Run& run, const std::vector<Recorded>& story) const;
+  void check_function_story(const std::vector<Recorded>& story) const;
 
  public:
   Dice dice;
   CoreDriver driver;
 
  private:
+  static constexpr std::uint32_t operation_plans = 4;  // the first of the driver's plans
+  std::uint32_t paths_ = 0;
   std::vector<AttemptId> running_;
   std::vector<AttemptId> over_;
   std::vector<core::Prepare> prepares_;
@@ -534,7 +606,55 @@ class World {
   std::map<std::uint64_t, std::uint32_t> checked_;
 };
 
+// Operations begin after they were called, end once, and nothing follows the end.
+void World::check_function_story(const std::vector<Recorded>& story) const {
+  std::map<std::uint32_t, bool> open{{0, true}};  // by step: those that may have attempts
+  std::set<std::uint32_t> running;
+  std::uint64_t sequence = 0;
+  std::set<std::uint32_t> undos;
+  bool ended = false;
+  for (const Recorded& event : story) {
+    const event::Record& record = event.record;
+    SCOPED_TRACE("event " + std::to_string(record.sequence) + " " + std::string{name_of(record.type)});
+    EXPECT_EQ(record.sequence, ++sequence);
+    if (record.type == EventType::dropped) continue;
+    EXPECT_FALSE(ended);
+    switch (record.type) {
+      case EventType::called:
+        if (record.path.empty()) {
+          EXPECT_TRUE(undos.contains(record.step)) << "only an undo is called a second time";
+        } else {
+          EXPECT_FALSE(open[record.step]) << "its number has another operation";
+        }
+        if (!record.path.empty() && record.operation == OperationKind::undo) undos.insert(record.step);
+        open[record.step] = record.operation != OperationKind::mark;
+        break;
+      case EventType::started:
+        EXPECT_TRUE(open[record.step]);
+        EXPECT_TRUE(running.insert(record.step).second);
+        break;
+      case EventType::interrupted:
+        running.erase(record.step);
+        break;
+      case EventType::completed:
+      case EventType::dismissed:
+      case EventType::failed:
+        EXPECT_TRUE(open[record.step]) << "it has ended before";
+        running.erase(record.step);
+        open[record.step] = record.type == EventType::failed && record.will_retry;
+        if (record.type == EventType::failed && record.reason == StopReason::canceled) open[record.step] = true;
+        break;
+      case EventType::ended:
+        ended = true;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
 void World::check_story(const core::Run& run, const std::vector<Recorded>& story) const {
+  if (run.function != nullptr) return check_function_story(story);
   struct Told {
     std::optional<Time> waits_from = {};  // in time without pauses
     std::int64_t delay = 0;
@@ -634,6 +754,7 @@ void World::check_story(const core::Run& run, const std::vector<Recorded>& story
         break;
       case EventType::revisited:
         for (const std::uint32_t step : steps_from(*run.plan->plan, record.step)) {
+          if (record.only_this && step != record.step) continue;
           std::erase_if(items, [&](const auto& entry) { return entry.first.first == step; });
           std::erase_if(stages, [&](const auto& entry) { return entry.first.first == step; });
           skipped.erase(step);
@@ -737,7 +858,7 @@ TEST(CoreState, a_run_whose_plan_is_not_there_can_be_forgotten) {
 TEST(CoreState, a_newer_version_is_refused) {
   CoreDriver driver;
   std::string bytes = state_of(driver.submit(task(policy::standard)));
-  bytes[0] = 3;
+  bytes[0] = 4;
   core::Run run;
   EXPECT_FALSE(driver.core.restore(run, bytes));
 }

@@ -53,6 +53,7 @@ bool Core::may_reserve(const Run& run, std::uint32_t step, const Queue& queue, c
   if (!ahead || !run.judges_own_failures_only() || plan.effect == Effect::at_most_once || run.outside > 0) return false;
   const Policy& policy = run.policy(step, state.first_untouched());
   if (policy.max_elapsed && policy.elapsed_from == ElapsedFrom::first_start) return false;
+  if (run.step_plan(step).item_breaker.failures > 0) return false;  // whether it may begin is known when it does
   const auto has_room = [&](std::uint32_t places, std::uint32_t taken) {
     return places == 0 || taken < places || taken - places < ahead(queue.address, places);
   };
@@ -91,8 +92,9 @@ Core::Begun Core::start_next(Queue& queue, std::size_t level, const Ahead& ahead
     return Begun::nothing;
   if (!is_allowed(*run)) return Begun::nothing;  // allow() finds it again
   if (untouched ? is_doomed(*run, entry.step) : is_given_up(*run, entry.step)) return Begun::nothing;
-  if (untouched && state.circuit_open) return Begun::nothing;
+  if (untouched && (state.circuit_open || !may_begin_item(*run, entry.step, now))) return Begun::nothing;
   if (deadline_of(*run) <= now) return Begun::nothing;  // its timer is about to fire
+  if (run->function != nullptr && run->function->canceling && entry.step == 0) return Begun::nothing;
   if (untouched) return start_untouched(*run, entry.step, queue, ahead, now);
 
   if (state.touched(entry.item) == nullptr) return Begun::nothing;  // the step was visited again in the meantime

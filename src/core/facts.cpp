@@ -48,7 +48,7 @@ Parent read_parent(event::ByteReader& in) {
 
 }  // namespace
 
-std::string encode_facts(const RunFacts& facts) {
+std::string encode_facts(const RunFacts& facts, std::string_view attributes) {
   std::string out;
   if (facts.deadline > 0) {
     std::string deadline;
@@ -57,6 +57,7 @@ std::string encode_facts(const RunFacts& facts) {
   }
   if (facts.policy != nullptr) event::put_fact(out, FactTag::policy, encode_policy(*facts.policy));
   if (facts.parent) event::put_fact(out, FactTag::parent, encoded(*facts.parent));
+  out += attributes;  // their tags stand between these
   if (!facts.types.empty()) event::put_fact(out, FactTag::types, encoded(facts.types));
   return out;
 }
@@ -88,7 +89,7 @@ std::unique_ptr<const RunFacts> FactsDecoder::read(std::string_view bytes) {
         if (!in.ok()) return nullptr;
         break;
       default:
-        break;  // kept in `bytes`
+        break;  // attributes, and what is unknown: kept in `bytes`
     }
   }
   if (!policy_bytes.empty() && (facts->policy = policy(policy_bytes, type_bytes)) == nullptr) return nullptr;

@@ -32,11 +32,12 @@ struct RunFacts {
   std::vector<std::pair<std::string, std::string>> types =
       {};                             // error types that the policy brings, each with its parent
   std::optional<Parent> parent = {};  // it works for another run
-  std::string bytes = {};             // as stored, with what a newer version has added
+  std::string bytes = {};             // as stored, with what only people go by and what a newer version has added
 };
 
 // The stored form, without those that say nothing (`bytes` is not looked at); empty when there is nothing to say.
-std::string encode_facts(const RunFacts& facts);
+// `attributes`: event::encode_attributes(), which the core only keeps.
+std::string encode_facts(const RunFacts& facts, std::string_view attributes = {});
 
 // Reads stored facts. Runs with equal policies share one.
 class FactsDecoder {

@@ -111,7 +111,7 @@ bool Core::succeeded(const AttemptId& id, const event::PayloadView& output, Time
                 .attempt = item->attempt,
                 .text = whole_output,
                 .payload = output};
-  emit(*run, record, now);
+  complete(*run, record, now);
   refill(*run, id.step);
   settle(*run, now);
   return true;
@@ -127,6 +127,10 @@ bool Core::failed(const AttemptId& id, const Failure& failure, bool precondition
   const bool is_over = deadline <= now || (is_cut_with_run && deadline != INT64_MAX);
   if (is_over && !run->cancel_requested && run->paused_at == 0)
     request_cancel(*run, "deadline", StopReason::deadline, now);
+  if (run->function != nullptr && find_open(id, run) == nullptr) {  // nobody waits for it any more
+    settle(*run, now);
+    return true;
+  }
   const bool is_stopped = is_cut_with_run || failure.failure_class == FailureClass::canceled;
   if (run->cancel_requested && is_stopped) {
     interrupt_attempt(*run, id.step, id.item, &failure, true, now);
@@ -150,10 +154,13 @@ void Core::fail_precondition(Run& run, std::uint32_t step, std::uint32_t index, 
                 .reason = StopReason::permanent,
                 .failure_class = failure.failure_class.value_or(FailureClass::deterministic),
                 .failure = &failure};
+  const bool is_item = !run.step_plan(step).for_each || run.steps[step].map != nullptr;  // and not the question which there are
   emit(run, record, now);
-  if (run.step_plan(step).on_failure != OnFailure::dead_letter) return;
-  Record letter{.type = EventType::dead_lettered, .step = step, .item = index};
-  emit(run, letter, now);
+  if (run.step_plan(step).on_failure == OnFailure::dead_letter && is_item) {
+    Record letter{.type = EventType::dead_lettered, .step = step, .item = index};
+    emit(run, letter, now);
+  }
+  turn_circuit(run, step, now);
 }
 
 bool Core::interrupted(const AttemptId& id, Time now, bool began) {
@@ -268,7 +275,8 @@ Decision Core::judge(Run& run, std::uint32_t step, std::uint32_t index, const Fa
                      Time now) {
   const StepPlan& plan = run.step_plan(step);
   const Item& item = *run.steps[step].touched(index);
-  const Policy& policy = run.policy(step, index);
+  const CommandPolicy* const of_command = plan.policy_of_command(failure.command);
+  const Policy& policy = of_command != nullptr ? of_command->policy : run.policy(step, index);
   const bool by_own_failures = run.judges_own_failures_only();
   History history{.attempt = std::max<std::uint64_t>(by_own_failures ? item.used_attempts() : item.attempt, 1),
                   .elapsed = elapsed_of(run, step, item, policy, now),
@@ -306,6 +314,7 @@ Decision Core::judge(Run& run, std::uint32_t step, std::uint32_t index, const Fa
 }
 
 void Core::cancel_by_step(Run& run, std::uint32_t step, Time now) {
+  if (run.operation(step) != nullptr) return dismiss(run, step, now);
   if (run.cancel_requested) return;
   request_cancel(run, "step \"" + *run.step_plan(step).name + "\" said so", StopReason::canceled, now);
 }
@@ -425,6 +434,7 @@ void Core::retry_or_give_up(Run& run, std::uint32_t step, std::uint32_t index, c
     emit(run, letter, now);
   }
   if (opens && run.steps[step].circuit_open) skip_waiting_items(run, step, now);
+  turn_circuit(run, step, now);
 }
 
 // The circuit of the step is open: what waits for its next attempt does not get it. Last resorts are no attempts of the main way.
@@ -586,7 +596,7 @@ bool Core::reported(const AttemptId& id, const event::PayloadView& output, Time 
   if (item->status != ItemStatus::waiting || is_final(run->steps[id.step].status)) return false;
   Record record{
       .type = EventType::completed, .step = id.step, .item = id.item, .attempt = item->attempt, .payload = output};
-  emit(*run, record, now);
+  complete(*run, record, now);
   refill(*run, id.step);
   settle(*run, now);
   return true;
@@ -603,10 +613,10 @@ void Core::fire_step(Run& run, std::uint32_t step, Time now) {
   if (run.steps[step].due > now || run.paused_at != 0 || run.cancel_requested) return;
   if (plan.kind == StepKind::wait) {
     Record record{.type = EventType::completed, .step = step};
-    emit(run, record, now);
+    complete(run, record, now);
   } else {
     const Failure failure{.type = "TimeoutError",
-                          .message = "no signal \"" + plan.signal + "\" came in time",
+                          .message = "no signal \"" + run.signal_of(step) + "\" came in time",
                           .failure_class = FailureClass::transient,
                           .kind = FailureKind::timeout};
     Record record{.type = EventType::failed,
@@ -621,17 +631,19 @@ void Core::fire_step(Run& run, std::uint32_t step, Time now) {
 
 // ---- what operators ask for ----------------------------------------
 
-Core::Answer Core::cancel(Run& run, std::string_view why, Time now) {
+Core::Answer Core::cancel(Run& run, std::string_view why, Time now, const event::RequestView& asked) {
   if (run.has_ended())
     return refuse("the run has ended (" + std::string{name_of(run.status)} + "): there is nothing to cancel");
   if (run.cancel_requested) return {};
-  request_cancel(run, why, StopReason::canceled, now);
+  request_cancel(run, why, StopReason::canceled, now, asked);
   settle(run, now);
   return {};
 }
 
-void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Time now) {
-  Record record{.type = EventType::cancel_requested, .reason = reason, .text = why};
+void Core::request_cancel(Run& run, std::string_view why, StopReason reason, Time now,
+                          const event::RequestView& asked) {
+  if (run.function != nullptr) return cancel_function(run, why, reason, now, asked);
+  Record record{.type = EventType::cancel_requested, .reason = reason, .text = why, .request = asked};
   emit(run, record, now);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     call_off(run, step);
@@ -666,20 +678,21 @@ void Core::cancel_preparation(Run& run, std::uint32_t step) {
   --run.preparing;
 }
 
-Core::Answer Core::pause(Run& run, Time now) {
+Core::Answer Core::pause(Run& run, Time now, const event::RequestView& asked) {
   if (run.has_ended())
     return refuse("the run has ended (" + std::string{name_of(run.status)} + "): there is nothing to pause");
   if (run.cancel_requested) return refuse("the run is being cancelled");
   if (run.paused_at != 0) return {};
-  Record record{.type = EventType::paused};
+  Record record{.type = EventType::paused, .request = asked};
   emit(run, record, now);
   for (std::uint32_t step = 0; run.reserved > 0 && step < run.step_count(); ++step) take_back(run, step, now);
   return {};
 }
 
-Core::Answer Core::resume(Run& run, Time now) {
+Core::Answer Core::resume(Run& run, Time now, const event::RequestView& asked) {
   if (run.status == RunStatus::canceled) {
-    Record record{.type = EventType::reopened, .resumes = true};
+    if (run.function != nullptr) return refuse("a function that was cancelled has undone what it did: submit it again");
+    Record record{.type = EventType::reopened, .resumes = true, .request = asked};
     emit(run, record, now);
     for (std::uint32_t step = 0; step < run.step_count(); ++step) {
       if (run.steps[step].circuit_open) skip_waiting_items(run, step, now);
@@ -690,19 +703,20 @@ Core::Answer Core::resume(Run& run, Time now) {
   if (run.has_ended())
     return refuse("the run has ended (" + std::string{name_of(run.status)} + "); retry_failed tries again what failed");
   if (run.paused_at == 0) return {};
-  Record record{.type = EventType::resumed};
+  Record record{.type = EventType::resumed, .request = asked};
   emit(run, record, now);
   settle(run, now);
   return {};
 }
 
-Core::Answer Core::signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now) {
+Core::Answer Core::signal(Run& run, std::string_view name, const event::PayloadView& payload, Time now,
+                          const event::RequestView& asked) {
   constexpr std::size_t signals_max = 1024;
   if (run.has_ended()) return refuse("the run has ended (" + std::string{name_of(run.status)} + ")");
   if (run.extra != nullptr && run.extra->signals.size() >= signals_max) {
     return std::unexpected{Error{ErrorCode::full, "1,024 signals wait in this run already"}};
   }
-  Record record{.type = EventType::signaled, .text = name, .payload = payload};
+  Record record{.type = EventType::signaled, .text = name, .payload = payload, .request = asked};
   emit(run, record, now);
   settle(run, now);
   return {};
@@ -717,7 +731,8 @@ bool is_chosen(const Core::Choice& choice, std::uint32_t step, std::uint32_t ite
 
 }  // namespace
 
-Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now) {
+Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now, const event::RequestView& asked) {
+  const bool is_done = choice.step && !choice.item && run.steps[*choice.step].status == StepStatus::succeeded;
   std::uint64_t failed = 0;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
@@ -725,24 +740,29 @@ Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now) {
     });
   }
   if (!run.has_ended()) return refuse("the run has not ended yet");
-  if (failed == 0 && run.status == RunStatus::canceled)
+  if (run.function != nullptr) return refuse("a function that has failed has undone what it did: submit it again");
+  const bool runs_again = failed == 0 && is_done && run.step_plan(*choice.step).runs_again;
+  if (failed == 0 && !runs_again && run.status == RunStatus::canceled)
     return refuse("the run was cancelled, nothing in it has failed: resume goes on with it");
-  if (failed == 0) {
+  if (failed == 0 && !runs_again) {
     const bool is_everything = !choice.step && choice.several.steps.empty();
     return refuse(is_everything ? "nothing in this run has failed" : "nothing there has failed");
   }
   const std::string several = to_text(choice.several, [](std::uint32_t step) { return std::to_string(step); });
   Record record{.type = EventType::reopened,
+                .only_this = choice.only,
                 .items = choice.item ? *choice.item + 1 : 0,
                 .from_step = choice.step ? *choice.step + 1 : 0,
-                .text = several};
+                .text = several,
+                .request = asked};
   emit(run, record, now);
-  mark_blocked(run, now);
+  const bool is_open = runs_again && run.step_plan(*choice.step).runs_finally;  // those run again in any case
+  runs_again && !is_open ? run_again(run, *choice.step, *choice.step, choice.only, now) : mark_blocked(run, now);
   settle(run, now);
   return {};
 }
 
-Core::Answer Core::drop(Run& run, const Choice& choice, Time now) {
+Core::Answer Core::drop(Run& run, const Choice& choice, Time now, const event::RequestView& asked) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> letters;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     run.steps[step].for_each_item([&](std::uint32_t index, const Item& item) {
@@ -751,7 +771,7 @@ Core::Answer Core::drop(Run& run, const Choice& choice, Time now) {
   }
   if (letters.empty()) return std::unexpected{Error{ErrorCode::not_found, "there is no such dead letter"}};
   for (const auto& [step, index] : letters) {
-    Record record{.type = EventType::dropped, .step = step, .item = index};
+    Record record{.type = EventType::dropped, .step = step, .item = index, .request = asked};
     emit(run, record, now);
   }
   return {};
@@ -761,14 +781,17 @@ Core::Answer Core::drop(Run& run, const Choice& choice, Time now) {
 
 void Core::deliver_signals(Run& run, Time now) {
   if (run.extra == nullptr || run.extra->signals.empty() || run.paused_at != 0 || run.cancel_requested) return;
-  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    const StepPlan& plan = run.step_plan(step);
-    if (plan.kind != StepKind::signal || run.steps[step].status != StepStatus::active) continue;
-    const auto found = std::ranges::find(run.extra->signals, plan.signal, &Signal::name);
+  std::vector<std::uint32_t> waiting;
+  run.for_each_open_step([&](std::uint32_t step) {
+    const bool waits = run.waits_for_signal(step) && run.steps[step].status == StepStatus::active;
+    if (waits) waiting.push_back(step);
+  });
+  for (const std::uint32_t step : waiting) {
+    const auto found = std::ranges::find(run.extra->signals, run.signal_of(step), &Signal::name);
     if (found == run.extra->signals.end()) continue;
     const Payload payload = found->payload;
     Record record{.type = EventType::completed, .step = step, .payload = payload.view()};
-    emit(run, record, now);
+    complete(run, record, now);
   }
 }
 
@@ -812,6 +835,7 @@ bool is_time_for_finally(const Run& run) {
 void Core::settle(Run& run, Time now) {
   if (run.has_ended()) return;
   deliver_signals(run, now);
+  if (run.function != nullptr) return settle_function(run, now);
   while (!run.finished.empty()) {
     const std::uint32_t step = run.finished.back();
     run.finished.pop_back();
@@ -883,7 +907,7 @@ void Core::mark_blocked(Run& run, Time now) {
 bool Core::may_revisit(const Run& run, std::uint32_t step) const {
   if (is_terminated(run, step)) return false;
   return std::ranges::all_of(steps_from(*run.plan->plan, run.step_plan(step).revisit), [&](std::uint32_t again) {
-    return run.steps[again].visits < run.step_plan(again).max_visits && !run.steps[again].circuit_open;
+    return run.own_visits(again) < run.step_plan(again).max_visits && !run.steps[again].circuit_open;
   });
 }
 
@@ -902,6 +926,9 @@ namespace {
 // Does the record speak of a step and an item that exist?
 bool fits(const Run& run, const Record& record) {
   if (run.steps == nullptr || record.step >= run.step_count()) return false;
+  const Operation* const operation = run.operation(record.step);
+  // One that has ended says nothing more: its end is counted once.
+  if (operation != nullptr && operation->ended_at != 0 && record.type != EventType::dropped) return false;
   const StepState& state = run.steps[record.step];
   return record.item == 0 || (state.map != nullptr && record.item < state.items);
 }
@@ -915,7 +942,7 @@ bool Core::restore(Run& run, std::string_view state) {
 
 bool Core::replay(Run& run, const Record& record) {
   const bool is_first = record.type == EventType::submitted;
-  if (is_first ? plan(record.plan) == nullptr : !fits(run, record)) return false;
+  if (is_first ? plan(record.plan) == nullptr : !fits(run, record) && !adds_step(run, record)) return false;
   apply(run, record);
   run.finished.clear();
   return true;
@@ -932,7 +959,7 @@ bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence
     if (record.sequence != run.sequence + 1) return false;
     const bool is_first = record.type == EventType::submitted;
     if (is_first != (run.sequence == 0) || (is_first && plan(record.plan) == nullptr)) return false;
-    if (!is_first && !fits(run, record)) return false;
+    if (!is_first && !fits(run, record) && !adds_step(run, record)) return false;
     if (run.events.empty()) {
       event::put_chunk_header(run.events, is_first ? record.time : time_before);
       run.events_first = before + 1;
@@ -963,7 +990,7 @@ void Core::adopt(Run& run, Time now) {
     const StepState& state = run.steps[step];
     run.running += state.running;
     run.reserved += state.reserved;
-    queues_[run.plan->queues[step]].taken += state.taken();
+    queues_[run.queue_of(step)].taken += state.taken();
     counters_.running += state.running;
     counters_.reserved += state.reserved;
   }
@@ -980,6 +1007,7 @@ void Core::adopt(Run& run, Time now) {
     request_cancel(run, "deadline", StopReason::deadline, now);
   }
   settle(run, now);
+  if (!run.has_ended()) announce(run);
 }
 
 void Core::lose_running_attempts(Run& run, Time now) {

@@ -17,13 +17,23 @@ using event::put_varint;
 
 namespace {
 
-// 1: without what documents need. 2: without rules, effects, the limit of losses and notes.
-constexpr std::uint8_t plan_version = 3;
+// 1: without what documents need. 2: without rules, effects, the limit of losses and notes. 3: what was over is never run again because
+// what it needs has been healed.
+constexpr std::uint8_t plan_version = 4;
+
+enum class PlanKind : std::uint8_t { flow, document, function };
 
 // Notes are what a step may have beyond its fixed fields: (tag, length, bytes), tags rising, and only those that say something. A reader
 // passes over tags that it does not know. To add one: the next free number here and in docs/formats/store.md, a line in put_step_notes()
 // and one in read_step_notes(). What a reader must not overlook needs a new plan_version instead.
-enum class StepNote : std::uint32_t { actor_type = 1, dialect = 2, policy_line = 3, switched_off = 4 };
+enum class StepNote : std::uint32_t {
+  actor_type = 1,
+  dialect = 2,
+  policy_line = 3,
+  switched_off = 4,
+  item_breaker = 5,
+  command_policy = 6  // once for each
+};
 
 void put_note(std::string& notes, StepNote tag, std::string_view bytes) {
   put_varint(notes, static_cast<std::uint32_t>(tag));
@@ -40,6 +50,8 @@ constexpr unsigned prepares = 1U << 0U;
 constexpr unsigned handles_failure = 1U << 1U;
 constexpr unsigned runs_finally = 1U << 2U;
 constexpr unsigned goal = 1U << 3U;
+constexpr unsigned runs_again = 1U << 4U;
+constexpr unsigned needs_success = 1U << 5U;
 }  // namespace step_bit
 
 void put_optional(std::string& out, const std::optional<Duration>& value) {
@@ -161,6 +173,21 @@ void put_step_notes(std::string& out, const StepPlan& step) {
   if (step.dialect != Dialect::native) put_note(notes, StepNote::dialect, static_cast<std::uint64_t>(step.dialect));
   if (step.policy_line > 0) put_note(notes, StepNote::policy_line, step.policy_line);
   if (step.switched_off) put_note(notes, StepNote::switched_off, "");
+  if (step.item_breaker.failures > 0) {
+    std::string bytes;
+    put_varint(bytes, step.item_breaker.failures);
+    put_varint(bytes, step.item_breaker.successes);
+    put_varint(bytes, step.item_breaker.probes);
+    put_signed(bytes, step.item_breaker.open_for);
+    put_note(notes, StepNote::item_breaker, std::string_view{bytes});
+  }
+  for (const CommandPolicy& own : step.command_policies) {
+    std::string bytes;
+    put_varint(bytes, own.command);
+    put_varint(bytes, own.line);
+    put_policy(bytes, own.policy);
+    put_note(notes, StepNote::command_policy, std::string_view{bytes});
+  }
   put_bytes(out, notes);
 }
 
@@ -184,7 +211,9 @@ void put_step(std::string& out, const StepPlan& step) {
   put_byte(out, static_cast<unsigned>(step.level));
   put_policy(out, step.policy);
   put_byte(out, (step.prepares ? step_bit::prepares : 0U) | (step.handles_failure ? step_bit::handles_failure : 0U) |
-                    (step.runs_finally ? step_bit::runs_finally : 0U) | (step.is_goal ? step_bit::goal : 0U));
+                    (step.runs_finally ? step_bit::runs_finally : 0U) | (step.is_goal ? step_bit::goal : 0U) |
+                    (step.runs_again ? step_bit::runs_again : 0U) |
+                    (step.needs_success ? step_bit::needs_success : 0U));
   put_byte(out, static_cast<unsigned>(step.fallback));
   put_signed(out, step.wait_until);
   put_varint(out, step.tolerate_millionths);
@@ -194,7 +223,22 @@ void put_step(std::string& out, const StepPlan& step) {
   put_step_notes(out, step);
 }
 
-void read_step_notes(ByteReader& in, StepPlan& step) {
+ItemBreaker read_item_breaker(ByteReader& in) {
+  ItemBreaker breaker{.failures = in.varint32(), .successes = in.varint32(), .probes = in.varint32()};
+  breaker.open_for = in.signed_varint();
+  if (breaker.successes == 0 || breaker.probes == 0 || breaker.open_for < 0) in.fail();
+  return breaker;
+}
+
+CommandPolicy read_command_policy(ByteReader& in, std::uint8_t version, const PatternCompiler& compile,
+                                  const TypeTree* types) {
+  CommandPolicy own{.command = in.varint32(), .line = in.varint32()};
+  own.policy = read_policy(in, version, compile, types);
+  return own;
+}
+
+void read_step_notes(ByteReader& in, std::uint8_t version, const PatternCompiler& compile, const TypeTree* types,
+                     StepPlan& step) {
   ByteReader notes{in.bytes()};
   while (notes.ok() && !notes.at_end()) {
     const auto tag = static_cast<StepNote>(notes.varint32());
@@ -211,6 +255,12 @@ void read_step_notes(ByteReader& in, StepPlan& step) {
         break;
       case StepNote::switched_off:
         step.switched_off = true;
+        break;
+      case StepNote::item_breaker:
+        step.item_breaker = read_item_breaker(note);
+        break;
+      case StepNote::command_policy:
+        step.command_policies.push_back(read_command_policy(note, version, compile, types));
         break;
     }
     if (!note.ok()) notes.fail();
@@ -246,17 +296,21 @@ StepPlan read_step(ByteReader& in, std::uint8_t version, const PatternCompiler& 
   step.handles_failure = (bits & step_bit::handles_failure) != 0;
   step.runs_finally = (bits & step_bit::runs_finally) != 0;
   step.is_goal = (bits & step_bit::goal) != 0;
+  step.runs_again = (bits & step_bit::runs_again) != 0;
+  step.needs_success = (bits & step_bit::needs_success) != 0;
   step.fallback = read_enum(in, FallbackRule::gave_up);
   step.wait_until = in.signed_varint();
   step.tolerate_millionths = in.varint32();
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) step.reads.push_back(in.varint32());
   if (version > 2) step.effect = read_enum(in, Effect::at_most_once);
-  if (version > 2) read_step_notes(in, step);
+  if (version > 2) read_step_notes(in, version, compile, types, step);
   return step;
 }
 
 void read_document_part(ByteReader& in, Plan& plan) {
-  plan.is_document = in.byte() != 0;
+  const auto kind = read_enum(in, PlanKind::function);
+  plan.is_document = kind == PlanKind::document;
+  plan.is_function = kind == PlanKind::function;
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
     std::string type{in.bytes()};
     plan.types.emplace_back(std::move(type), in.bytes());
@@ -276,6 +330,11 @@ bool refers_to_steps_that_exist(const Plan& plan) {
 
 bool StepPlan::fails_run() const noexcept {
   return is_goal || (on_failure != OnFailure::proceed && on_failure != OnFailure::skip);
+}
+
+const CommandPolicy* StepPlan::policy_of_command(std::uint32_t command) const noexcept {
+  const auto found = std::ranges::find(command_policies, command, &CommandPolicy::command);
+  return command == 0 || found == command_policies.end() ? nullptr : &*found;
 }
 
 void Plan::connect() {
@@ -300,6 +359,16 @@ StepPlan step_of_item(const StepPlan& step, std::uint32_t item) {
   return own;
 }
 
+StepPlan step_of_command(const StepPlan& step, std::uint32_t command) {
+  StepPlan own = step;
+  if (const CommandPolicy* const policy = step.policy_of_command(command)) {
+    own.policy = policy->policy;
+    own.level = PolicyLevel::step;
+    own.policy_line = policy->line;
+  }
+  return own;
+}
+
 std::vector<event::StepLabel> step_labels(const Plan& plan) {
   std::vector<event::StepLabel> labels;
   for (const StepPlan& step : plan.steps) labels.push_back({*step.name, step.actor_type});
@@ -314,7 +383,7 @@ std::string encode_plan(const Plan& plan) {
   put_varint(out, plan.max_parallel);
   put_varint(out, plan.steps.size());
   for (const StepPlan& step : plan.steps) put_step(out, step);
-  put_byte(out, plan.is_document ? 1 : 0);
+  put_byte(out, static_cast<unsigned>(plan.is_function ? PlanKind::function : plan.is_document ? PlanKind::document : PlanKind::flow));
   put_varint(out, plan.types.size());
   for (const auto& [type, parent] : plan.types) {
     put_bytes(out, type);
@@ -329,7 +398,10 @@ void Plan::adopt_types() {
   auto tree = std::make_shared<TypeTree>();
   for (const auto& [type, parent] : types) tree->add(type, parent);
   type_tree = std::move(tree);
-  for (StepPlan& step : steps) step.policy.types = type_tree.get();
+  for (StepPlan& step : steps) {
+    step.policy.types = type_tree.get();
+    for (CommandPolicy& own : step.command_policies) own.policy.types = type_tree.get();
+  }
 }
 
 std::string encode_policy(const Policy& policy) {
@@ -364,7 +436,7 @@ std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternComp
   if (version > 1) read_document_part(in, plan);
   plan.rules = version > 2 ? read_enum(in, Rules::own_failures) : Rules::all_ends_alike;
   if (plan.rules < Rules::all_ends_alike) in.fail();
-  if (!in.ok() || plan.steps.empty() || !refers_to_steps_that_exist(plan)) {
+  if (!in.ok() || plan.steps.empty() || !refers_to_steps_that_exist(plan) || (plan.is_function && plan.steps.size() != 1)) {
     return std::unexpected{Error{ErrorCode::store_damaged, "a stored plan cannot be read"}};
   }
   plan.connect();

@@ -46,6 +46,24 @@ enum class Rules : std::uint8_t {
       2,  // only the work's own failures are (docs/decisions/0018), and they are told apart by what failed (docs/decisions/0022)
 };
 
+// Of a map: after so many failed items in a row no further one begins until `open_for` is over; then at most `probes` at a time try
+// whether it may, until so many have succeeded, or one fails and all begins again. failures 0 = none.
+struct ItemBreaker {
+  std::uint32_t failures = 0;
+  std::uint32_t successes = 1;
+  std::uint32_t probes = 1;
+  std::int64_t open_for = 0;
+
+  bool operator==(const ItemBreaker&) const = default;
+};
+
+// Of one command of a step's several: what its failures are judged by.
+struct CommandPolicy {
+  std::uint32_t command = 0;  // from 1
+  std::uint32_t line = 0;     // of the document
+  Policy policy = {};
+};
+
 struct StepPlan {
   std::shared_ptr<const std::string> name;  // shared with the jobs
   StepKind kind = StepKind::call;
@@ -67,6 +85,10 @@ struct StepPlan {
   PolicyLevel level = PolicyLevel::built_in;
   Policy policy = {};
   Effect effect = Effect::keyed;
+  ItemBreaker item_breaker = {};
+  std::vector<CommandPolicy> command_policies = {};  // commands rising
+  bool runs_again = false;     // when something that it needs is tried again with success, after it has begun
+  bool needs_success = false;  // as a map whose `tolerate` counts no items: one must succeed, if there are any
 
   std::shared_ptr<const ItemPolicies> item_policies = {};  // only in own_plan(): what its items have brought along
 
@@ -86,10 +108,14 @@ struct StepPlan {
   std::vector<std::uint32_t> reads = {};  // steps whose results its attempts are given
 
   bool fails_run() const noexcept;  // when it has failed
+  // nullptr: it has none of its own.
+  const CommandPolicy* policy_of_command(std::uint32_t command) const noexcept;
 };
 
 // The step as one of its items has it: with the policy that the item brought along, if it did.
 StepPlan step_of_item(const StepPlan& step, std::uint32_t item);
+// The step as one of its commands has it, which has a policy of its own.
+StepPlan step_of_command(const StepPlan& step, std::uint32_t command);
 
 struct Plan {
   std::string name;  // of the handler or flow
@@ -99,6 +125,7 @@ struct Plan {
   std::uint32_t finally_steps = 0;  // worked out
   Rules rules = Rules::own_failures;
   bool is_document = false;  // its attempts are given the run's input, which holds the document
+  bool is_function = false;  // its only step is a durable function, whose operations are added while the run lives
   std::vector<std::pair<std::string, std::string>> types = {};  // error types of its own, each with its parent
   std::shared_ptr<const TypeTree> type_tree = {};               // made of them; what the policies refer to
 

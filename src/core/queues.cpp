@@ -12,6 +12,7 @@ namespace reprise::core {
 
 Time deadline_of(const Run& run) {
   const std::int64_t deadline = run.deadline();
+  if (run.function != nullptr && run.function->canceling) return INT64_MAX;  // it has been told; its undos have their time
   return deadline == 0 ? INT64_MAX : later(run.created + run.paused_total, deadline);
 }
 
@@ -147,7 +148,7 @@ void Core::index_outside(Run& run, std::uint32_t step, std::uint32_t index, Item
 }
 
 void Core::enqueue(Run& run, std::uint32_t step, std::uint32_t item) {
-  Queue& queue = queues_[run.plan->queues[step]];
+  Queue& queue = queues_[run.queue_of(step)];
   queue.levels[run.priority].push_back({run.number, step, item});
   ++queue.size;
   ++run.queued;
@@ -227,21 +228,22 @@ std::optional<Time> Core::idle_until(const Run& run) const {
   }
   if (run.paused_at != 0) return earliest;
   const std::int64_t deadline = run.deadline();
-  if (deadline > 0) earliest = std::min(earliest, later(run.created + run.paused_total, deadline));
-  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+  if (deadline > 0) earliest = std::min(earliest, deadline_of(run));
+  bool is_busy = run.function != nullptr && (run.function->is_due || run.function->deciding > 0);
+  run.for_each_open_step([&](std::uint32_t step) {
     const StepState& state = run.steps[step];
-    if (state.map != nullptr && state.map->items.size() > items_max) return std::nullopt;
+    is_busy |= state.map != nullptr && state.map->items.size() > items_max;
     if (state.status == StepStatus::preparing) earliest = std::min(earliest, run.due);
-    if (state.status != StepStatus::active) continue;
-    if (state.map != nullptr && !state.map->held.empty()) return std::nullopt;
+    if (is_busy || state.status != StepStatus::active) return;
+    is_busy |= state.map != nullptr && !state.map->held.empty();
     if (state.due > 0 && state.has_untouched()) earliest = std::min(earliest, state.due);
-    if (state.due == 0 && state.has_untouched() && run.step_plan(step).kind == StepKind::call)
-      return std::nullopt;  // ready
+    is_busy |= state.due == 0 && state.has_untouched() && run.step_plan(step).kind == StepKind::call;  // ready
     for (std::uint32_t index = 0; index < state.next; ++index) {
       const Item* const item = state.touched(index);
       if (item != nullptr && item->status == ItemStatus::waiting) earliest = std::min(earliest, item->due);
     }
-  }
+  });
+  if (is_busy) return std::nullopt;
   return earliest;
 }
 

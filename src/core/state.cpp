@@ -16,7 +16,7 @@ using event::put_varint;
 
 namespace {
 
-constexpr std::uint8_t state_version = 2;  // 1: without losses and interruptions
+constexpr std::uint8_t state_version = 3;  // 1: without losses and interruptions. 2: without steps' extras
 
 namespace run_flag {
 constexpr unsigned cancel_requested = 1U << 0U;
@@ -25,6 +25,8 @@ constexpr unsigned facts = 1U << 2U;
 constexpr unsigned outside = 1U << 3U;
 constexpr unsigned item_policies = 1U << 6U;
 constexpr unsigned callback = 1U << 4U;
+constexpr unsigned step_extras = 1U << 7U;
+constexpr unsigned function = 1U << 5U;
 }  // namespace run_flag
 namespace step_flag {
 constexpr unsigned map = 1U << 0U;
@@ -268,6 +270,38 @@ void read_item_policies(ByteReader& in, FactsDecoder& facts, Run& run) {
   }
 }
 
+bool has_step_extras(const Run& run) {
+  return run.extra != nullptr &&
+         std::ranges::any_of(run.extra->steps, [](const auto& entry) { return entry.second != StepExtra{}; });
+}
+
+void put_step_extras(std::string& out, const Extra& extra) {
+  for (const auto& [step, own] : extra.steps) {
+    if (own == StepExtra{}) continue;
+    put_varint(out, step + 1U);
+    put_varint(out, own.reruns);
+    put_byte(out, static_cast<unsigned>(own.circuit) | (own.keeps_dependants ? 4U : 0U));
+    put_varint(out, own.failures);
+    put_varint(out, own.successes);
+  }
+  put_varint(out, 0);
+}
+
+void read_step_extras(ByteReader& in, Run& run) {
+  if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
+  while (const std::uint32_t step = in.varint32()) {
+    StepExtra own{.reruns = in.varint32()};
+    const unsigned bits = in.byte();
+    own.keeps_dependants = (bits & 4U) != 0;
+    if ((bits & 3U) > static_cast<unsigned>(StepExtra::Circuit::half_open)) in.fail();
+    own.circuit = static_cast<StepExtra::Circuit>(bits & 3U);
+    own.failures = in.varint32();
+    own.successes = in.varint32();
+    if (!in.ok() || step > run.step_count() || own.reruns > run.steps[step - 1].visits) return in.fail();
+    run.extra->steps.emplace(step - 1, own);
+  }
+}
+
 // Everything relies on it: each item that is outside has its place there.
 bool is_outside_complete(const Run& run) {
   std::size_t items = 0;
@@ -276,6 +310,85 @@ bool is_outside_complete(const Run& run) {
         [&](std::uint32_t, const Item& item) { items += item.status == ItemStatus::outside ? 1 : 0; });
   }
   return items == (run.extra != nullptr ? run.extra->outside.size() : 0);
+}
+
+namespace function_flag {
+constexpr unsigned canceling = 1U << 0U;
+constexpr unsigned published = 1U << 1U;
+constexpr unsigned diverged = 1U << 2U;
+constexpr unsigned loops = 1U << 3U;
+}  // namespace function_flag
+constexpr unsigned shielded_bit = 1U << 7U;  // beside an operation's kind
+
+void put_operation(std::string& out, const Operation& operation, Time base) {
+  put_byte(out, static_cast<unsigned>(operation.kind) | (operation.shielded ? shielded_bit : 0U));
+  put_varint(out, operation.plan->number);
+  put_bytes(out, operation.path);
+  put_bytes(out, operation.name);
+  put_bytes(out, operation.place);
+  event::put_payload(out, operation.input.view());
+  put_time(out, operation.due, base);
+  put_time(out, operation.called, base);
+  put_varint(out, operation.ended_at);
+  if (operation.ended_at != 0) put_time(out, operation.ended, base);
+  put_step(out, operation.state, base);
+}
+
+void put_function(std::string& out, const Run& run) {
+  const FunctionState& function = *run.function;
+  put_byte(out, (function.canceling ? function_flag::canceling : 0U) |
+                    (function.published.size > 0 ? function_flag::published : 0U) |
+                    (function.divergence.empty() ? 0U : function_flag::diverged) |
+                    (function.loops.empty() ? 0U : function_flag::loops));
+  if (function.published.size > 0) event::put_payload(out, function.published.view());
+  if (!function.divergence.empty()) put_bytes(out, function.divergence);
+  if (!function.loops.empty()) put_varint(out, function.loops.size());
+  for (const auto& [path, turn] : function.loops) {
+    put_bytes(out, path);
+    put_varint(out, turn.turn);
+    event::put_payload(out, turn.state.view());
+  }
+  put_varint(out, run.steps.added());
+  for (std::size_t added = 0; added < run.steps.added(); ++added)
+    put_operation(out, *run.operation(static_cast<std::uint32_t>(run.planned_steps() + added)), run.created);
+}
+
+void read_operation(ByteReader& in, std::uint8_t version, const PlanFinder& plans, Operation& operation, Time base) {
+  const unsigned kind = in.byte();
+  if ((kind & ~shielded_bit) > event::last_operation_kind) in.fail();
+  operation.kind = static_cast<event::OperationKind>(kind & ~shielded_bit);
+  operation.shielded = (kind & shielded_bit) != 0;
+  operation.plan = plans(in.varint32());
+  if (operation.plan == nullptr) return in.fail();
+  operation.path = in.bytes();
+  operation.name = in.bytes();
+  operation.place = in.bytes();
+  operation.input = Payload::of(event::read_payload(in));
+  operation.due = read_time(in, base);
+  operation.called = read_time(in, base);
+  operation.ended_at = in.varint32();
+  if (operation.ended_at != 0) operation.ended = read_time(in, base);
+  read_step(in, version, operation.state, base);
+  if (is_final(operation.state.status) != (operation.ended_at != 0)) in.fail();
+}
+
+void read_function(ByteReader& in, std::uint8_t version, const PlanFinder& plans, Run& run) {
+  FunctionState& function = *run.function;
+  const unsigned flags = in.byte();
+  function.canceling = (flags & function_flag::canceling) != 0;
+  if ((flags & function_flag::published) != 0) function.published = Payload::of(event::read_payload(in));
+  if ((flags & function_flag::diverged) != 0) function.divergence = in.bytes();
+  for (std::uint64_t left = (flags & function_flag::loops) != 0 ? in.varint() : 0; left > 0 && in.ok(); --left) {
+    std::string path{in.bytes()};
+    const std::uint32_t turn = in.varint32();
+    function.loops.insert_or_assign(std::move(path), LoopTurn{turn, Payload::of(event::read_payload(in))});
+  }
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    Operation operation;
+    read_operation(in, version, plans, operation, run.created);
+    if (in.ok()) run.steps.add() = std::move(operation);  // one without a plan would have no step
+  }
+  if (in.ok()) index_operations(run);
 }
 
 std::uint32_t count_open_steps(const Run& run) {
@@ -292,6 +405,7 @@ bool is_decisive(const Run& run, std::uint32_t step) {
 // The item that tells best how the run went: the first whose failure failed the run, else the last that was touched before the steps
 // that run in any case.
 const Item* decisive_item(const Run& run) {
+  if (run.function != nullptr) return run.steps[0].touched(0);
   const Item* found = nullptr;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
     const StepState& state = run.steps[step];
@@ -348,7 +462,9 @@ void encode_state(const Run& run, std::string& out) {
   const bool has_item_policies = run.extra != nullptr && !run.extra->item_policies.empty();
   put_byte(out, (run.cancel_requested ? run_flag::cancel_requested : 0U) | (has_extra ? run_flag::extra : 0U) |
                     (run.facts != nullptr ? run_flag::facts : 0U) | (has_outside ? run_flag::outside : 0U) |
-                    (has_item_policies ? run_flag::item_policies : 0U) | (has_callback ? run_flag::callback : 0U));
+                    (has_item_policies ? run_flag::item_policies : 0U) | (has_callback ? run_flag::callback : 0U) |
+                    (has_step_extras(run) ? run_flag::step_extras : 0U) |
+                    (run.function != nullptr ? run_flag::function : 0U));
   put_varint(out, run.plan->number);
   put_signed(out, run.created);
   put_time(out, run.due, run.created);
@@ -362,12 +478,14 @@ void encode_state(const Run& run, std::string& out) {
   put_byte(out, run.priority);
   put_bytes(out, run.key);
   event::put_payload(out, run.input.view());
-  for (std::size_t step = 0; step < run.step_count(); ++step) put_step(out, run.steps[step], run.created);
+  for (std::size_t step = 0; step < run.planned_steps(); ++step) put_step(out, run.steps[step], run.created);
+  if (run.function != nullptr) put_function(out, run);
   if (has_extra) put_extra(out, *run.extra);
   if (run.facts != nullptr) put_bytes(out, run.facts->bytes);
   if (has_outside) put_outside(out, *run.extra);
   if (has_item_policies) put_item_policies(out, *run.extra);
   if (has_callback) put_bytes(out, run.extra->callback);
+  if (has_step_extras(run)) put_step_extras(out, *run.extra);
 }
 
 bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder& facts, Run& run) {
@@ -390,9 +508,12 @@ bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder&
   run.priority = std::min<std::uint8_t>(in.byte(), 9);
   run.key = in.bytes();
   run.input = Payload::of(event::read_payload(in));
-  run.steps = std::make_unique<StepState[]>(run.step_count());
-  for (std::size_t step = 0; step < run.step_count() && in.ok(); ++step)
+  run.steps.create(run.planned_steps());
+  for (std::size_t step = 0; step < run.planned_steps() && in.ok(); ++step)
     read_step(in, version, run.steps[step], run.created);
+  if (((flags & run_flag::function) != 0) != run.plan->plan->is_function) in.fail();
+  if (run.plan->plan->is_function) run.function = std::make_unique<FunctionState>();
+  if (run.function != nullptr && in.ok()) read_function(in, version, plans, run);
   if ((flags & run_flag::extra) != 0) run.extra = read_extra(in);
   if ((flags & run_flag::facts) != 0 && (run.facts = facts.read(in.bytes())) == nullptr) in.fail();
   if ((flags & run_flag::outside) != 0 && in.ok()) read_outside(in, run);
@@ -401,6 +522,7 @@ bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder&
     if (run.extra == nullptr) run.extra = std::make_unique<Extra>();
     run.extra->callback = in.bytes();
   }
+  if ((flags & run_flag::step_extras) != 0 && in.ok()) read_step_extras(in, run);
   run.open_steps = count_open_steps(run);
   return in.ok() && is_outside_complete(run);
 }
@@ -463,10 +585,12 @@ std::size_t bytes_of(const Run& run) noexcept {
     for (const auto& [step, own] : run.extra->item_policies)
       bytes += own->bytes.capacity() + own->of_item.capacity() * sizeof(std::uint32_t) +
                own->policies.size() * sizeof(Policy);
+    bytes += run.extra->steps.size() * (sizeof(std::pair<std::uint32_t, StepExtra>) + 5 * sizeof(void*));
   }
   if (run.steps == nullptr) return bytes;
-  bytes += run.step_count() * sizeof(StepState);
-  for (std::size_t step = 0; step < run.step_count(); ++step) {
+  if (run.function != nullptr) bytes += sizeof(FunctionState) + run.function->bytes;
+  bytes += run.planned_steps() * sizeof(StepState);
+  for (std::size_t step = 0; step < run.planned_steps(); ++step) {
     const StepState& state = run.steps[step];
     if (state.map != nullptr)
       bytes += sizeof(Map) + state.map->items.capacity() * sizeof(Item) + state.map->list.bytes.capacity();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -149,6 +150,19 @@ struct Outside {
   bool operator==(const Outside&) const = default;
 };
 
+// What few steps have.
+struct StepExtra {
+  enum class Circuit : std::uint8_t { closed, open, half_open };  // of its item_breaker; open: until `due` of the step
+
+  std::uint32_t reruns = 0;        // visits that were undone on request: they do not count towards max_visits
+  bool keeps_dependants = false;   // it was tried again alone: the steps that need it keep what they have
+  Circuit circuit = Circuit::closed;
+  std::uint32_t failures = 0;   // of items in a row
+  std::uint32_t successes = 0;  // half open: of items since then
+
+  bool operator==(const StepExtra&) const = default;
+};
+
 // What few runs have.
 struct Extra {
   using Place = std::pair<std::uint32_t, std::uint32_t>;  // step, item
@@ -163,6 +177,7 @@ struct Extra {
   // By step: what an attempt fails with when its time is over while it is outside.
   std::map<std::uint32_t, Failure> overdue;
   std::map<std::uint32_t, std::shared_ptr<const ItemPolicies>> item_policies;  // by step
+  std::map<std::uint32_t, StepExtra> steps;
   std::string callback;  // where ends are reported that come from no run, as the executor says it
 };
 
@@ -170,6 +185,70 @@ struct NumberedPlan {
   std::uint32_t number = 0;
   std::shared_ptr<const Plan> plan;
   std::vector<std::uint32_t> queues;  // of each step
+};
+
+// What a durable function does. Operations are steps of its run beside those of the plan, in the order in which they were begun.
+struct Operation {
+  const NumberedPlan* plan = nullptr;  // of a task that does the same: its only step is this one
+  event::OperationKind kind = event::OperationKind::call;
+  bool shielded = false;  // a cancel leaves it alone
+  std::string path;       // which one of the function's
+  std::string name;       // of the handler, the signal …
+  std::string place;      // file:line
+  Payload input;
+  Time due = 0;  // the end of a sleep, or of a signal's patience; 0 = none
+  Time called = 0;
+  Time ended = 0;
+  std::uint32_t ended_at = 0;  // the sequence number of its end; 0 = it is open
+  StepState state;
+};
+
+struct LoopTurn {
+  std::uint32_t turn = 0;
+  Payload state;  // with which it began
+};
+
+struct FunctionState {
+  bool canceling = false;  // it is told so where it waits, and its undos follow
+  Payload published;       // how it stands, in its own words
+  std::string divergence;  // why it is held; empty = it is not
+  std::map<std::string, LoopTurn, std::less<>> loops;  // by path
+  // These follow from the operations.
+  std::vector<std::uint32_t> open;   // steps that have not ended; undos whose turn has not come are not among them
+  std::vector<std::uint32_t> ended;  // steps whose end the function is to be told, in the order in which they ended
+  // volatile
+  std::size_t told = 0;     // of the ended
+  bool has_begun = false;  // its executor has it
+  bool is_due = false;     // there is something to tell it
+  std::uint32_t deciding = 0;  // what its executor was told and has not answered yet
+  std::size_t bytes = 0;    // of the operations, roughly
+};
+
+// The states of a run's steps: those of its plan, and operations that are added while it lives. References stay valid.
+class StepTable {
+ public:
+  void create(std::size_t planned) {
+    planned_ = std::make_unique<StepState[]>(planned);
+    count_ = planned;
+    operations_.reset();
+  }
+  bool operator==(std::nullptr_t) const noexcept { return planned_ == nullptr; }
+  StepState& operator[](std::size_t step) const {
+    return step < count_ ? planned_[step] : (*operations_)[step - count_].state;
+  }
+  Operation& add() {
+    if (operations_ == nullptr) operations_ = std::make_unique<std::deque<Operation>>();
+    return operations_->emplace_back();
+  }
+  void remove_last() { operations_->pop_back(); }
+  std::size_t added() const noexcept { return operations_ == nullptr ? 0 : operations_->size(); }
+  // nullptr: it is a step of the plan.
+  Operation* operation(std::size_t step) const { return step < count_ ? nullptr : &(*operations_)[step - count_]; }
+
+ private:
+  std::unique_ptr<StepState[]> planned_;
+  std::size_t count_ = 0;
+  std::unique_ptr<std::deque<Operation>> operations_;
 };
 
 struct Run {
@@ -189,9 +268,10 @@ struct Run {
   bool cancel_requested = false;
   std::string key;
   Payload input;
-  std::unique_ptr<StepState[]> steps;
+  StepTable steps;
   std::unique_ptr<Extra> extra;
   std::unique_ptr<const RunFacts> facts;  // what it has for itself; nullptr = nothing
+  std::unique_ptr<FunctionState> function;  // nullptr: its steps are those of its plan
 
   // volatile
   bool live = false;          // stands in queues and in the wheel
@@ -218,13 +298,41 @@ struct Run {
   std::uint64_t leaving_with = 0;     // the commit after which it leaves memory, unless it is touched again
 
   std::uint32_t taken() const noexcept { return running + reserved; }  // as of a step
-  std::size_t step_count() const noexcept { return plan->plan->steps.size(); }
-  const StepPlan& step_plan(std::uint32_t step) const { return plan->plan->steps[step]; }
+  std::size_t planned_steps() const noexcept { return plan->plan->steps.size(); }
+  std::size_t step_count() const noexcept { return planned_steps() + steps.added(); }
+  const Operation* operation(std::uint32_t step) const { return steps.operation(step); }
+  const StepPlan& step_plan(std::uint32_t step) const {
+    const Operation* const added = steps.operation(step);
+    return added == nullptr ? plan->plan->steps[step] : added->plan->plan->steps.front();
+  }
+  // Which queue its attempts wait in.
+  std::uint32_t queue_of(std::uint32_t step) const {
+    const Operation* const added = steps.operation(step);
+    return added == nullptr ? plan->queues[step] : added->plan->queues.front();
+  }
+  bool waits_for_signal(std::uint32_t step) const {
+    const Operation* const added = steps.operation(step);
+    if (added != nullptr) return added->kind == event::OperationKind::signal;
+    return plan->plan->steps[step].kind == StepKind::signal;
+  }
+  // What a step of this kind waits for.
+  const std::string& signal_of(std::uint32_t step) const {
+    const Operation* const added = steps.operation(step);
+    return added == nullptr ? plan->plan->steps[step].signal : added->name;
+  }
+  // All steps but operations that have ended: there may be very many of those.
+  template <class F>
+  void for_each_open_step(F&& visit) const {
+    for (std::uint32_t step = 0; step < planned_steps(); ++step) visit(step);
+    if (function == nullptr) return;
+    for (const std::uint32_t step : function->open) visit(step);
+  }
   // Of one item: its own, the run's, or the step's.
   const Policy& policy(std::uint32_t step, std::uint32_t item) const {
     if (has_item_policies(step)) {
       if (const Policy* const own = extra->item_policies.at(step)->of(item); own != nullptr) return *own;
     }
+    if (steps.operation(step) != nullptr) return step_plan(step).policy;
     return facts != nullptr && facts->policy != nullptr ? *facts->policy : plan->plan->steps[step].policy;
   }
   bool has_item_policies(std::uint32_t step) const { return extra != nullptr && extra->item_policies.contains(step); }
@@ -235,6 +343,13 @@ struct Run {
   // Is a lost or interrupted attempt no failure of the work, and not counted?
   bool judges_own_failures_only() const noexcept { return plan->plan->rules >= Rules::own_failures; }
   bool has_ended() const noexcept { return !is_open(status); }
+  StepExtra step_extra(std::uint32_t step) const {
+    if (extra == nullptr) return {};
+    const auto found = extra->steps.find(step);
+    return found != extra->steps.end() ? found->second : StepExtra{};
+  }
+  // Those that count towards max_visits.
+  std::uint32_t own_visits(std::uint32_t step) const { return steps[step].visits - step_extra(step).reruns; }
   // nullptr: the item's attempt is not outside.
   const Outside* outside_of(std::uint32_t step, std::uint32_t item) const {
     if (extra == nullptr) return nullptr;
@@ -253,6 +368,9 @@ void encode_state(const Run& run, std::string& out);
 // Fills in a fresh run whose number is set. False: the bytes are damaged, or from a newer version.
 using PlanFinder = std::function<const NumberedPlan*(std::uint32_t)>;
 bool decode_state(std::string_view bytes, const PlanFinder& plans, FactsDecoder& facts, Run& run);
+
+// Works out what follows from its operations.
+void index_operations(Run& run);
 
 // Its plan with what it has for itself: what is told to people about its deadline and its policies.
 std::shared_ptr<const Plan> own_plan(const Run& run);

@@ -13,6 +13,7 @@ constexpr std::uint8_t frame_version = 1;
 constexpr std::uint8_t chunk_version = 2;  // 1: before the stop reasons `lost` and `unclear`
 constexpr std::size_t time_bytes = 8;
 constexpr std::size_t hash_bytes = 32;
+constexpr std::size_t request_id_bytes = 16;
 constexpr std::size_t varint_bytes_max = 10;
 
 // The second byte of an event. The lower half means the same for every type, also for types of the future.
@@ -24,16 +25,20 @@ constexpr unsigned attempt_bits = 3U << attempt_shift;
 
 // The upper half belongs to the type.
 namespace bit {
-constexpr unsigned payload = 1U << 4U;  // submitted, prepared, completed, signaled
+constexpr unsigned payload = 1U << 4U;  // submitted, prepared, completed, signaled, called, continued, published
 constexpr unsigned due = 1U << 5U;      // submitted, retrying
 constexpr unsigned text = 1U << 6U;     // submitted, completed; prepared: policies
 constexpr unsigned facts = 1U << 7U;    // submitted
 constexpr unsigned part = 1U << 4U;     // reopened: not everything
 constexpr unsigned resumes = 1U << 5U;
-constexpr unsigned several = 1U << 7U;
 constexpr unsigned how = 1U << 7U;        // interrupted
 constexpr unsigned reason = 1U << 4U;     // skipped
 constexpr unsigned withdrawn = 1U << 4U;  // reserved
+constexpr unsigned request = 1U << 6U;    // what people ask for: cancel_requested, paused, resumed, reopened, signaled, dropped
+constexpr unsigned on_request = 1U << 4U;  // revisited
+constexpr unsigned only_this = 1U << 7U;   // revisited, reopened
+constexpr unsigned begins = 1U << 6U;    // called: an undo of before; `payload` and `due` are as above
+constexpr unsigned shielded = 1U << 7U;  // called
 
 constexpr unsigned returns = 1U << 4U;  // handed_over; `due` is as above
 constexpr unsigned reopens = 1U << 6U;
@@ -156,8 +161,8 @@ class EventBytes {
   // The most is `handed_over` with every number at its largest: 27 bytes that all types share, 26 of its own, and 78 of its failure.
   // `failed` follows with 27, 7 and 78, and `retrying` with 27 and 55.
   static constexpr std::size_t number_bytes_max = 160;
-  static constexpr std::size_t tails_max = 8;  // a failure has five: type, message, details, numbers and evidence
-  static constexpr std::size_t late_numbers_max = 4;  // three of a failure, and a length
+  static constexpr std::size_t tails_max = 9;  // a failure has six: type, message, details, numbers, evidence and a number
+  static constexpr std::size_t late_numbers_max = 5;  // four of a failure, and a length
 
   char* begin() noexcept { return buffer_ + varint_bytes_max; }
   const char* begin() const noexcept { return buffer_ + varint_bytes_max; }
@@ -191,9 +196,11 @@ PayloadView take_payload(ByteReader& in, std::uint64_t head) noexcept {
 
 // What came after the first version stands behind the rest, where its readers do not look.
 void draft_later_fields(EventBytes& draft, const Failure& failure) noexcept {
-  if (failure.cause == 0 && failure.evidence_size == 0 && failure.evidence.empty()) return;
+  const bool has_command = failure.command != 0;
+  if (failure.cause == 0 && failure.evidence_size == 0 && failure.evidence.empty() && !has_command) return;
   draft.numbers_at_the_end({failure.cause, failure.evidence_size, failure.evidence.size()});
   draft.bytes(failure.evidence);
+  if (has_command) draft.numbers_at_the_end({failure.command});
 }
 
 void read_later_fields(ByteReader& in, Failure& failure) {
@@ -201,6 +208,7 @@ void read_later_fields(ByteReader& in, Failure& failure) {
   failure.cause = in.varint();
   failure.evidence_size = in.varint();
   failure.evidence = in.bytes();
+  if (!in.at_end()) failure.command = in.varint32();
 }
 
 void draft_failure(EventBytes& draft, const Failure& failure) noexcept {
@@ -267,6 +275,22 @@ void read_failure_fields(ByteReader& in, Failure& failure) {
   failure.message = in.take(message_bytes);
   failure.details = in.take(details_bytes);
   if (in.ok()) read_later_fields(in, failure);
+}
+
+// Behind the rest, where readers of older versions do not look.
+unsigned put_request(EventBytes& draft, const RequestView& request) noexcept {
+  if (request.id.size() != request_id_bytes) return 0;
+  draft.bytes(request.id);
+  draft.text_at_the_end(request.by);
+  draft.text_at_the_end(request.why);
+  return bit::request;
+}
+
+void read_request(ByteReader& in, unsigned flags, RequestView& request) noexcept {
+  if ((flags & bit::request) == 0) return;
+  request.id = in.take(request_id_bytes);
+  request.by = in.bytes();
+  request.why = in.bytes();
 }
 
 // ---- fields of each type: a writer and its reader, side by side ----------------------------------------
@@ -389,24 +413,36 @@ void read_interrupted(ByteReader& in, unsigned flags, Record& record, Failure& f
   record.failure = &failure;
 }
 
+// In place of 1 + the number of a step: a list of steps and items follows as text.
+constexpr std::uint32_t several_steps = UINT32_MAX;
+
 unsigned put_reopened(EventBytes& draft, const Record& record) noexcept {
-  const unsigned flags = record.resumes ? bit::resumes : 0U;
+  unsigned flags = (record.resumes ? bit::resumes : 0U) | (record.only_this ? bit::only_this : 0U);
   if (!record.text.empty()) {
+    flags |= bit::part;
+    draft.varint(several_steps);
     draft.text(record.text);
-    return flags | bit::several;
+  } else if (record.from_step != 0) {
+    flags |= bit::part;
+    draft.varint(record.from_step);
+    draft.varint(record.items);
   }
-  if (record.from_step == 0) return flags;
-  draft.varint(record.from_step);
-  draft.varint(record.items);
-  return flags | bit::part;
+  return flags | put_request(draft, record.request);
 }
 
 void read_reopened(ByteReader& in, unsigned flags, Record& record) noexcept {
   record.resumes = (flags & bit::resumes) != 0;
-  if ((flags & bit::several) != 0) record.text = in.bytes();
-  if ((flags & bit::part) == 0) return;
-  record.from_step = in.varint32();
-  record.items = in.varint32();
+  record.only_this = (flags & bit::only_this) != 0;
+  if ((flags & bit::part) != 0) {
+    record.from_step = in.varint32();
+    if (record.from_step == several_steps) {
+      record.from_step = 0;
+      record.text = in.bytes();
+    } else {
+      record.items = in.varint32();
+    }
+  }
+  read_request(in, flags, record.request);
 }
 
 // The time due is the event's time plus the delay unless something moved it; the upper end of the range is mostly the nominal delay.
@@ -478,6 +514,53 @@ void read_handed_over(ByteReader& in, unsigned flags, Record& record, Failure& f
   if (!is_run && (flags & bit::address) != 0) record.text = in.bytes();
 }
 
+// Without a path it is an undo that was recorded before, and begins now.
+unsigned put_called(EventBytes& draft, const Record& record) noexcept {
+  if (record.path.empty()) return bit::begins;
+  draft.byte(static_cast<unsigned>(record.operation));
+  draft.varint(record.plan);
+  unsigned flags = record.shielded ? bit::shielded : 0U;
+  if (record.due != 0) {
+    flags |= bit::due;
+    draft.signed_varint(minus(record.due, record.time));
+  }
+  draft.text(record.path);
+  draft.text(record.text);
+  draft.text(record.place);
+  return flags | put_optional_payload(draft, record.payload);
+}
+
+void read_called(ByteReader& in, unsigned flags, Record& record) noexcept {
+  if ((flags & bit::begins) != 0) return;
+  record.operation = read_word<OperationKind>(in, last_operation_kind);
+  record.plan = in.varint32();
+  record.shielded = (flags & bit::shielded) != 0;
+  if ((flags & bit::due) != 0) record.due = plus(record.time, in.signed_varint());
+  const std::uint64_t path_bytes = in.varint();
+  const std::uint64_t text_bytes = in.varint();
+  const std::uint64_t place_bytes = in.varint();
+  const std::uint64_t payload = (flags & bit::payload) != 0 ? in.varint() : 0;
+  record.path = in.take(path_bytes);
+  record.text = in.take(text_bytes);
+  record.place = in.take(place_bytes);
+  if ((flags & bit::payload) != 0) record.payload = take_payload(in, payload);
+  if (record.path.empty()) in.fail();
+}
+
+unsigned put_continued(EventBytes& draft, const Record& record) noexcept {
+  draft.varint(record.items);
+  draft.text(record.path);
+  return put_optional_payload(draft, record.payload);
+}
+
+void read_continued(ByteReader& in, unsigned flags, Record& record) noexcept {
+  record.items = in.varint32();
+  const std::uint64_t path_bytes = in.varint();
+  const std::uint64_t payload = (flags & bit::payload) != 0 ? in.varint() : 0;
+  record.path = in.take(path_bytes);
+  if ((flags & bit::payload) != 0) record.payload = take_payload(in, payload);
+}
+
 unsigned put_fields(EventBytes& draft, const Record& record) noexcept {
   switch (record.type) {
     case EventType::submitted:
@@ -490,22 +573,37 @@ unsigned put_fields(EventBytes& draft, const Record& record) noexcept {
       return put_failed(draft, record);
     case EventType::retrying:
       return put_retrying(draft, record);
-    case EventType::signaled:
+    case EventType::signaled: {
       draft.text(record.text);
-      return put_optional_payload(draft, record.payload);
+      const unsigned flags = put_optional_payload(draft, record.payload);
+      return flags | put_request(draft, record.request);
+    }
+    case EventType::paused:
+    case EventType::resumed:
+    case EventType::dropped:
+      return put_request(draft, record.request);
     case EventType::progress:
+    case EventType::diverged:
       draft.text(record.text);
       return 0;
+    case EventType::called:
+      return put_called(draft, record);
+    case EventType::continued:
+      return put_continued(draft, record);
+    case EventType::published:
+      return put_optional_payload(draft, record.payload);
     case EventType::cancel_requested:
       draft.byte(static_cast<unsigned>(record.reason));
       draft.text(record.text);
-      return 0;
+      return put_request(draft, record.request);
     case EventType::circuit_opened:
       draft.varint(record.fingerprint);
-      return 0;
+      if (record.due == 0) return 0;
+      draft.signed_varint(minus(record.due, record.time));
+      return bit::due;
     case EventType::revisited:
       draft.varint(record.from_step);
-      return 0;
+      return (record.on_request ? bit::on_request : 0U) | (record.only_this ? bit::only_this : 0U);
     case EventType::skipped:
       if (record.reason == StopReason::none) return 0;
       draft.byte(static_cast<unsigned>(record.reason));
@@ -549,19 +647,35 @@ void read_fields(ByteReader& in, unsigned flags, Record& record, Failure& failur
     case EventType::retrying:
       return read_retrying(in, flags, record);
     case EventType::signaled:
-      return read_text_and_payload(in, true, (flags & bit::payload) != 0, record);
+      read_text_and_payload(in, true, (flags & bit::payload) != 0, record);
+      return read_request(in, flags, record.request);
+    case EventType::paused:
+    case EventType::resumed:
+    case EventType::dropped:
+      return read_request(in, flags, record.request);
     case EventType::progress:
+    case EventType::diverged:
       record.text = in.bytes();
+      return;
+    case EventType::called:
+      return read_called(in, flags, record);
+    case EventType::continued:
+      return read_continued(in, flags, record);
+    case EventType::published:
+      if ((flags & bit::payload) != 0) record.payload = read_payload(in);
       return;
     case EventType::cancel_requested:
       record.reason = read_word<StopReason>(in, last_reason);
       record.text = in.bytes();
-      return;
+      return read_request(in, flags, record.request);
     case EventType::circuit_opened:
       record.fingerprint = in.varint();
+      if ((flags & bit::due) != 0) record.due = plus(record.time, in.signed_varint());
       return;
     case EventType::revisited:
       record.from_step = in.varint32();
+      record.on_request = (flags & bit::on_request) != 0;
+      record.only_this = (flags & bit::only_this) != 0;
       return;
     case EventType::skipped:
       if ((flags & bit::reason) != 0) record.reason = read_word<StopReason>(in, last_reason);

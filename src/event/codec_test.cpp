@@ -15,7 +15,7 @@
 namespace reprise::event {
 namespace {
 
-constexpr unsigned last_type = static_cast<unsigned>(EventType::reserved);
+constexpr unsigned last_type = static_cast<unsigned>(EventType::circuit_closed);
 constexpr Time noon = 1'790'000'000'000'000'000;
 
 // A record with the memory its views look at.
@@ -23,6 +23,11 @@ struct Sample {
   Record fields;
   std::string text;
   std::string facts;
+  std::string request_id;  // 16 bytes or none
+  std::string by;
+  std::string why;
+  std::string path;
+  std::string place;
   std::string payload;
   std::uint64_t payload_size = 0;
   bool hashed = false;
@@ -33,6 +38,9 @@ struct Sample {
     Record record = fields;
     record.text = text;
     record.facts = facts;
+    if (!request_id.empty()) record.request = {request_id, by, why};
+    record.path = path;
+    record.place = place;
     record.payload = {payload, payload_size, hashed};
     record.failure = has_failure ? &failure : nullptr;
     return record;
@@ -86,6 +94,7 @@ Record kept(const Record& all) {
       break;
     case EventType::circuit_opened:
       record.fingerprint = all.fingerprint;
+      record.due = all.due;
       break;
     case EventType::progress:
       record.text = all.text;
@@ -93,13 +102,22 @@ Record kept(const Record& all) {
     case EventType::cancel_requested:
       record.reason = all.reason;
       record.text = all.text;
+      record.request = all.request;
+      break;
+    case EventType::paused:
+    case EventType::resumed:
+    case EventType::dropped:
+      record.request = all.request;
       break;
     case EventType::signaled:
       record.text = all.text;
       record.payload = all.payload;
+      record.request = all.request;
       break;
     case EventType::revisited:
       record.from_step = all.from_step;
+      record.on_request = all.on_request;
+      record.only_this = all.only_this;
       break;
     case EventType::interrupted:
       record.failure = all.failure;
@@ -114,6 +132,8 @@ Record kept(const Record& all) {
         record.from_step = all.from_step;
         if (all.from_step != 0) record.items = all.items;
       }
+      record.only_this = all.only_this;
+      record.request = all.request;
       break;
     case EventType::fallback:
       record.stage = all.stage;
@@ -139,6 +159,28 @@ Record kept(const Record& all) {
     case EventType::reserved:
       record.withdrawn = all.withdrawn;
       break;
+    case EventType::called:
+      if (all.path.empty()) break;  // an undo of before: its step says it all
+      record.operation = all.operation;
+      record.plan = all.plan;
+      record.shielded = all.shielded;
+      record.due = all.due;
+      record.path = all.path;
+      record.text = all.text;
+      record.place = all.place;
+      record.payload = all.payload;
+      break;
+    case EventType::continued:
+      record.items = all.items;
+      record.path = all.path;
+      record.payload = all.payload;
+      break;
+    case EventType::published:
+      record.payload = all.payload;
+      break;
+    case EventType::diverged:
+      record.text = all.text;
+      break;
     default:
       break;
   }
@@ -147,18 +189,20 @@ Record kept(const Record& all) {
 
 bool same(const Record& left, const Record& right) {
   const auto numbers = [](const Record& record) {
-    return std::tuple{record.type,     record.sequence,   record.time,      record.step,         record.item,
-                      record.attempt,  record.will_retry, record.lost,      record.precondition, record.floored,
-                      record.stage,    record.reason,     record.status,    record.rule,         record.failure_class,
-                      record.delay,    record.nominal,    record.delay_min, record.delay_max,    record.due,
-                      record.plan,     record.priority,   record.items,     record.from_step,    record.fingerprint,
-                      record.returns,  record.reopens,    record.other,     record.cut,          record.resumes,
-                      record.withdrawn};
+    return std::tuple{record.type,    record.sequence,   record.time,      record.step,         record.item,
+                      record.attempt, record.will_retry, record.lost,      record.precondition, record.floored,
+                      record.stage,   record.reason,     record.status,    record.rule,         record.failure_class,
+                      record.delay,   record.nominal,    record.delay_min, record.delay_max,    record.due,
+                      record.plan,    record.priority,   record.items,     record.from_step,    record.fingerprint,
+                      record.returns, record.reopens,    record.other,     record.cut,          record.resumes,
+                      record.withdrawn, record.on_request, record.only_this,
+                      record.operation,  record.shielded};
   };
   const bool failures = left.failure == nullptr || right.failure == nullptr ? left.failure == right.failure
                                                                             : *left.failure == *right.failure;
   return numbers(left) == numbers(right) && left.text == right.text && left.payload == right.payload &&
-         left.facts == right.facts && failures;
+         left.facts == right.facts && left.request == right.request && left.path == right.path &&
+         left.place == right.place && failures;
 }
 
 // ---- any record ----------------------------------------
@@ -207,6 +251,7 @@ Failure any_stored_failure() {
   if (any_flag()) failure.cause = any_number<std::uint64_t>();
   if (any_flag()) failure.evidence = "e" + any_bytes();
   if (any_flag()) failure.evidence_size = any_number<std::uint64_t>();
+  if (any_flag()) failure.command = any_number<std::uint32_t>();
   return failure;
 }
 
@@ -223,6 +268,8 @@ Sample any_sample() {
                    .precondition = any_flag(),
                    .cut = any_flag(),
                    .resumes = any_flag(),
+                   .on_request = any_flag(),
+                   .only_this = any_flag(),
                    .floored = any_flag(),
                    .returns = any_flag(),
                    .reopens = any_flag(),
@@ -245,6 +292,13 @@ Sample any_sample() {
   for (std::uint8_t& byte : sample.fields.other.bytes) byte = any_number<std::uint8_t>();
   sample.text = any_bytes();
   sample.facts = any_bytes();
+  if (any_flag()) sample.request_id = std::string(16, *rc::gen::arbitrary<char>());
+  sample.by = any_bytes();
+  sample.why = any_bytes();
+  sample.path = any_bytes();
+  sample.place = any_bytes();
+  sample.fields.operation = any_word(OperationKind::mark);
+  sample.fields.shielded = any_flag();
   sample.hashed = any_flag();
   sample.payload = sample.hashed ? std::string(32, *rc::gen::arbitrary<char>()) : any_bytes();
   sample.payload_size = sample.hashed ? any_number<std::uint64_t>() >> 1U : sample.payload.size();
@@ -287,6 +341,9 @@ Sample largest(EventType type) {
                    .fingerprint = UINT64_MAX};
   sample.text = std::string(70'000, 't');
   sample.facts = std::string(70'000, 'f');
+  sample.request_id = std::string(16, 'i');
+  sample.by = std::string(70'000, 'b');
+  sample.why = std::string(70'000, 'y');
   sample.payload = std::string(32, '\xFF');
   sample.payload_size = UINT64_MAX >> 1U;
   sample.hashed = true;
@@ -303,7 +360,8 @@ Sample largest(EventType type) {
                     .details = std::string(20'000, 'd'),
                     .cause = UINT64_MAX,
                     .evidence = std::string(20'000, 'v'),
-                    .evidence_size = UINT64_MAX};
+                    .evidence_size = UINT64_MAX,
+                    .command = UINT32_MAX};
   return sample;
 }
 
@@ -662,7 +720,7 @@ RC_GTEST_PROP(EventCodec, fields_of_the_future_are_left_alone, ()) {
 
 RC_GTEST_PROP(EventCodec, a_failure_may_have_fields_of_the_future, ()) {
   Failure failure = any_stored_failure();
-  failure.cause = 1;  // who writes later fields writes those before them, too
+  failure.cause = failure.command = 1;  // who writes later fields writes those before them, too
   std::string today;
   put_failure(today, failure);
   ByteReader body{today};
@@ -806,8 +864,14 @@ TEST(EventNames, every_type_has_its_own) {
                                                               {handed_over, "handed_over"},
                                                               {handed_back, "handed_back"},
                                                               {reserved, "reserved"},
-                                                              {extended, "extended"}};
-  static_assert(std::size(names) == last_type);
+                                                              {called, "called"},
+                                                              {continued, "continued"},
+                                                              {diverged, "diverged"},
+                                                              {published, "published"},
+                                                              {dismissed, "dismissed"},
+                                                              {extended, "extended"},
+                                                              {circuit_half_opened, "circuit_half_opened"},
+                                                              {circuit_closed, "circuit_closed"}};
   for (const auto& [type, name] : names) {
     EXPECT_EQ(name_of(type), name);
     EXPECT_EQ(event_type_named(name), type);

@@ -30,6 +30,15 @@ constexpr const char* rest = R"json(]},
     "input_hash": {"$ref": "#/definitions/hash"},
     "input_size": {"$ref": "#/definitions/count"},
     "items": {"$ref": "#/definitions/count"},
+    "origin": {"description": "submitted: how the run came; cli from the command line.", "type": "string"},
+    "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+    "queue": {"type": "string"},
+    "tenant": {"type": "string"},
+    "max_cost": {
+      "type": "object",
+      "properties": {"tokens": {"$ref": "#/definitions/count"}, "micros": {"$ref": "#/definitions/count"}}
+    },
+    "traceparent": {"type": "string"},
     "is_retry": {"description": "With every `attempt`: is it not the first?", "type": "boolean"},
     "actor_type": {"description": "With `attempt`: tool, llm, agent, or a type of the flow's own.", "type": "string"},
     "replayed": {"description": "Told once more by `reprise replay`: nothing ran.", "enum": [true]},
@@ -62,11 +71,21 @@ constexpr const char* rest = R"json(]},
     "text": {"type": "string"},
     "why": {"type": "string"},
     "name": {"type": "string"},
-    "by": {"enum": ["fallback", "on_failure"]},
+    "by": {"description": "fallback: fallback or on_failure. Of what was asked for: who asked.", "type": "string"},
+    "request": {"description": "With what was asked for: the id of the request.", "type": "string"},
+    "operation": {"description": "called: what a durable function has begun.", "enum": ["call", "sleep", "signal", "run", "child", "promise", "undo", "mark"]},
+    "path": {"description": "called, continued: which operation of the function.", "type": "string"},
+    "place": {"description": "called: the file and line that began it.", "type": "string"},
+    "turn": {"description": "continued: which one begins.", "$ref": "#/definitions/count"},
+    "state": {"description": "continued, published: as the function gave it.", "type": "string"},
+    "state_hash": {"$ref": "#/definitions/hash"},
+    "state_size": {"$ref": "#/definitions/count"},
     "only_step": {"type": "string"},
     "only": {"description": "reopened: several items or steps, the steps by number: 0[17,20-30] 3", "type": "string"},
     "resumes": {"description": "reopened: what was stopped goes on, and nothing that had failed.", "enum": [true]},
     "only_item": {"$ref": "#/definitions/count"},
+    "on_request": {"description": "revisited: what the step needs was tried again with success, or somebody asked for it.", "enum": [true]},
+    "only_this": {"description": "reopened, revisited: the steps that need it keep what they have.", "enum": [true]},
     "to_run": {"description": "handed_over: the run that does the work of this attempt.", "type": "string"},
     "withdrawn": {"description": "reserved: it will not begin, and the work item is as if nothing had been.", "enum": [true]},
     "status": {"enum": ["running", "paused", "succeeded", "failed", "canceled"]}
@@ -105,6 +124,7 @@ constexpr const char* rest = R"json(]},
         "signal": {"type": ["string", "integer"]},
         "retry_after_ms": {"$ref": "#/definitions/duration"},
         "permanent": {"type": "boolean"},
+        "command": {"description": "Which of the commands of the attempt it was, from 1.", "type": "integer", "minimum": 1},
         "details": {"type": "string"},
         "mistakes": {"description": "All that a check of the result found, at most 20.", "type": "array", "items": {"type": "string"}},
         "failing": {"description": "The lines that name which tests failed, at most 20.", "type": "array", "items": {"type": "string"}},
@@ -122,9 +142,9 @@ constexpr const char* rest = R"json(]},
 
 std::string event_schema() {
   std::string names;
-  for (std::uint8_t number = 1;; ++number) {
+  for (std::uint8_t number = 1; number <= static_cast<std::uint8_t>(EventType::circuit_closed); ++number) {
     const std::string_view name = name_of(static_cast<EventType>(number));
-    if (!event_type_named(name)) break;
+    if (!event_type_named(name)) continue;
     names += (names.empty() ? "\"" : ", \"") + std::string{name} + "\"";
   }
   return beginning + names + rest;

@@ -13,6 +13,7 @@ constexpr std::uint64_t out = 1;
 constexpr std::uint64_t err = 2;
 constexpr std::uint64_t mistake = 3;  // once for each
 constexpr std::uint64_t failing = 4;  // once for each
+constexpr std::uint64_t done = 5;     // once for each, also for what is empty
 }  // namespace tag
 
 void put(std::string& bytes, std::uint64_t tag, std::string_view text) {
@@ -59,6 +60,10 @@ std::string encode(const FailureEvidence& evidence) {
   put(bytes, tag::err, evidence.err);
   for (const std::string& mistake : evidence.mistakes) put(bytes, tag::mistake, mistake);
   for (const std::string& line : evidence.failing) put(bytes, tag::failing, line);
+  for (const std::string& output : evidence.done) {
+    put_varint(bytes, tag::done);
+    put_bytes(bytes, output);
+  }
   return bytes;
 }
 
@@ -72,6 +77,7 @@ std::optional<FailureEvidence> decode_evidence(std::string_view bytes) {
     if (tag == tag::err) evidence.err = text;
     if (tag == tag::mistake) evidence.mistakes.emplace_back(text);
     if (tag == tag::failing) evidence.failing.emplace_back(text);
+    if (tag == tag::done) evidence.done.emplace_back(text);
   }
   if (!in.ok()) return std::nullopt;
   return evidence;

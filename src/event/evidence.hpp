@@ -26,8 +26,11 @@ struct FailureEvidence {
   std::string err = {};                    // of standard error
   std::vector<std::string> mistakes = {};  // all that a check of the result found
   std::vector<std::string> failing = {};   // lines that name which tests failed
+  std::vector<std::string> done = {};      // what the commands before this one have given, when it alone is tried again
 
-  bool empty() const noexcept { return out.empty() && err.empty() && mistakes.empty() && failing.empty(); }
+  bool empty() const noexcept {
+    return out.empty() && err.empty() && mistakes.empty() && failing.empty() && done.empty();
+  }
   // What was written, as one text.
   std::string output() const;
   bool operator==(const FailureEvidence&) const = default;

@@ -4,8 +4,9 @@
 // knows and keeps the others: they are copied as bytes. So a fact costs nothing where it is absent, and runs that differ in their facts
 // alone share one plan.
 //
-// To add a fact: give it the next free tag here and in docs/formats/events.md, a field in core::RunFacts, and a line each in
-// encode_facts() and FactsDecoder::read() (core/facts.cpp). A tag is never used again for something else.
+// To add a fact: give it the next free tag here and in docs/formats/events.md. What the core goes by gets a field in core::RunFacts, and a
+// line each in encode_facts() and FactsDecoder::read() (core/facts.cpp); what only people go by gets one in RunAttributes (event/attributes.cpp).
+// A tag is never used again for something else.
 // Thread safety: functions of their arguments; one reader per thread.
 #pragma once
 
@@ -21,12 +22,12 @@ enum class FactTag : std::uint32_t {
   deadline = 1,  // signed: nanoseconds from the run's creation; in place of the plan's
   policy = 2,    // of its only step, in place of the plan's; encode_policy() in core/plan.hpp
   parent = 3,    // of a sub-flow: the id of the run whose work it does (16 bytes), step, item, token of the attempt
-  origin = 4,    // the rest is reserved for what comes next
-  labels = 5,
-  queue = 6,
-  tenant = 7,
-  cost_limit = 8,
-  traceparent = 9,
+  origin = 4,       // text
+  labels = 5,       // texts: name, value, name, value … names rising
+  queue = 6,        // text
+  tenant = 7,       // text
+  cost_limit = 8,   // tokens, micros; 0 = no limit of that kind
+  traceparent = 9,  // text
   types = 10,  // error types that the policy brings: type, parent, type, parent …
 };
 

@@ -53,6 +53,7 @@ Value failure_value(const Failure& failure) {
   // A negative duration means nothing here, and must not become something that is not JSON.
   if (failure.retry_after) error.set("retry_after_ms", text::milliseconds(std::max(*failure.retry_after, Duration{0})));
   if (failure.permanent) error.set("permanent", *failure.permanent);
+  if (failure.command > 0) error.set("command", std::int64_t{failure.command});
   if (!failure.details.empty()) error.set("details", failure.details);
   set_evidence(error, failure);
   return error;

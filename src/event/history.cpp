@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hex.hpp"
+#include "event/attributes.hpp"
 
 namespace reprise::event {
 namespace {
@@ -34,6 +35,8 @@ bool concerns_a_step(EventType type) noexcept {
     case EventType::rework:
     case EventType::dead_lettered:
     case EventType::circuit_opened:
+    case EventType::circuit_half_opened:
+    case EventType::circuit_closed:
     case EventType::progress:
     case EventType::revisited:
     case EventType::dropped:
@@ -41,6 +44,8 @@ bool concerns_a_step(EventType type) noexcept {
     case EventType::handed_back:
     case EventType::extended:
     case EventType::reserved:
+    case EventType::called:
+    case EventType::dismissed:
       return true;
     default:
       return false;  // of the run, or of a type from the future
@@ -69,6 +74,13 @@ void set_waiting(Event& event, const Record& record) {
   event.due = wall_time(record.due);
 }
 
+void set_request(Event& event, const RequestView& request) {
+  RunId id;  // the same kind of number
+  if (request.id.size() != id.bytes.size()) return;
+  std::ranges::copy(request.id, id.bytes.begin());
+  event.request = ChangeRequest{to_string(id), std::string{request.by}, std::string{request.why}};
+}
+
 Time time_of(WallTime time) noexcept { return time.time_since_epoch().count(); }
 
 }  // namespace
@@ -88,6 +100,8 @@ std::optional<Record> record_of(const Event& event, const StepNumbers& steps) {
   record.cut = event.cut;
   record.withdrawn = event.withdrawn;
   record.resumes = event.resumes;
+  record.on_request = event.on_request;
+  record.only_this = event.only_this;
   record.reason = event.reason;
   record.rule = event.rule;
   record.status = event.status;
@@ -112,10 +126,23 @@ std::optional<Record> record_of(const Event& event, const StepNumbers& steps) {
 
 EventHistory::EventHistory(RunId run, std::vector<StepLabel> steps) : run_{run}, steps_{std::move(steps)} {}
 
+// A step that the run got while it lives: what it is called is known from now on.
+void EventHistory::add_called(Event& event, const Record& record) {
+  if (record.path.empty()) return;  // an undo of before
+  if (steps_.size() <= record.step) steps_.resize(record.step + 1);
+  steps_[record.step] = {std::string{record.text} + " (" + std::string{record.path} + ')'};
+  event.step = steps_[record.step].name;
+  event.text = record.path;
+  event.operation = name_of(record.operation);
+  event.place = record.place;
+  event.due = wall_time(record.due);
+  set_output(event, record.payload);
+}
+
 Event EventHistory::add(const Record& record) {
   Event event{.type = record.type, .sequence = record.sequence, .time = wall_time(record.time), .run = run_};
   if (concerns_a_step(record.type)) {
-    const bool is_known = record.step < steps_.size();
+    const bool is_known = record.step < steps_.size() && !steps_[record.step].name.empty();
     event.step = is_known ? steps_[record.step].name : "#" + std::to_string(record.step);
     if (is_known) event.actor_type = steps_[record.step].actor_type;
     event.item = record.item;
@@ -123,6 +150,7 @@ Event EventHistory::add(const Record& record) {
   }
   if (record.type == EventType::retrying) set_waiting(event, record);
   event.is_retry = is_retry(record, event.attempt);
+  set_request(event, record.request);
   switch (record.type) {
     case EventType::submitted:
       created_ = record.time;
@@ -130,6 +158,7 @@ Event EventHistory::add(const Record& record) {
       event.text = record.text;
       event.items = record.items;
       set_output(event, record.payload);
+      if (auto said = read_attributes(record.facts); said != RunAttributes{}) event.attributes = std::move(said);
       break;
     case EventType::prepared:
       event.items = record.items;
@@ -164,6 +193,7 @@ Event EventHistory::add(const Record& record) {
     case EventType::cancel_requested:
       event.text = record.text;
       event.reason = record.reason;
+      if (event.request) event.request->why = event.text;
       break;
     case EventType::skipped:
       event.reason = record.reason;
@@ -171,15 +201,37 @@ Event EventHistory::add(const Record& record) {
       break;
     case EventType::reopened:
       event.resumes = record.resumes;
+      event.only_this = record.only_this;
       if (record.from_step > 0 && record.from_step <= steps_.size()) event.text = steps_[record.from_step - 1].name;
       if (record.items > 0) event.only_item = record.items - 1;
       event.only = record.text;
+      break;
+    case EventType::revisited:
+      event.on_request = record.on_request;
+      event.only_this = record.only_this;
+      break;
+    case EventType::circuit_opened:
+      if (record.due != 0) event.due = wall_time(record.due);
       break;
     case EventType::fallback:
       event.text = record.stage == 1 ? "fallback" : "on_failure";
       break;
     case EventType::finishing:
       event.status = record.status;
+      break;
+    case EventType::called:
+      add_called(event, record);
+      break;
+    case EventType::continued:
+      event.text = record.path;
+      event.items = record.items;
+      set_output(event, record.payload);
+      break;
+    case EventType::published:
+      set_output(event, record.payload);
+      break;
+    case EventType::diverged:
+      event.text = record.text;
       break;
     case EventType::handed_over:
       if (record.other != RunId{}) event.text = to_string(record.other);

@@ -50,6 +50,7 @@ class EventHistory {
     bool is_reserved = false;  // and nothing has begun
   };
   bool is_retry(const Record& record, std::uint64_t attempt) const;
+  void add_called(Event& event, const Record& record);
   void add_reserved(Event& event, const Record& record);
   void add_started(Event& event, const Record& record);
   void add_failed(Event& event, const Record& record);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/rfc3339.hpp"
+#include "event/attributes.hpp"
 #include "event/failure_json.hpp"
 #include "policy/verdict.hpp"
 #include "text/value.hpp"
@@ -57,7 +58,17 @@ void set_submitted(Value& object, const Event& event) {
   if (!event.text.empty()) object.set("key", event.text);
   if (event.due != WallTime{}) object.set("due_at", base::to_rfc3339(event.due));
   if (event.items > 0) object.set("items", whole(event.items));
+  if (event.attributes) event::set_attributes(object, *event.attributes);
   set_payload(object, "input", event);
+}
+
+// `why` of a cancel stands there in any case.
+void set_request(Value& object, const Event& event) {
+  if (!event.request) return;
+  const ChangeRequest& request = *event.request;
+  if (!request.by.empty()) object.set("by", request.by);
+  if (!request.why.empty() && event.type != EventType::cancel_requested) object.set("why", request.why);
+  object.set("request", request.id);
 }
 
 void set_started(Value& object, const Event& event) {
@@ -144,6 +155,14 @@ void set_fields(Value& object, const Event& event) {
       if (!event.only.empty()) object.set("only", event.only);
       if (event.only_item) object.set("only_item", whole(*event.only_item));
       if (event.resumes) object.set("resumes", true);
+      if (event.only_this) object.set("only_this", true);
+      return;
+    case EventType::revisited:
+      if (event.on_request) object.set("on_request", true);
+      if (event.only_this) object.set("only_this", true);
+      return;
+    case EventType::circuit_opened:
+      if (event.due != WallTime{}) object.set("due_at", base::to_rfc3339(event.due));
       return;
     case EventType::skipped:
       if (event.reason != StopReason::none) object.set("reason", word(name_of(event.reason)));
@@ -156,6 +175,20 @@ void set_fields(Value& object, const Event& event) {
       return;
     case EventType::extended:
       return object.set("due_at", base::to_rfc3339(event.due));
+    case EventType::called:
+      if (!event.operation.empty()) object.set("operation", event.operation);
+      if (!event.text.empty()) object.set("path", event.text);
+      if (!event.place.empty()) object.set("place", event.place);
+      if (event.due != WallTime{}) object.set("due_at", base::to_rfc3339(event.due));
+      return set_payload(object, "input", event);
+    case EventType::continued:
+      object.set("path", event.text);
+      object.set("turn", whole(event.items));
+      return set_payload(object, "state", event);
+    case EventType::published:
+      return set_payload(object, "state", event);
+    case EventType::diverged:
+      return object.set("text", event.text);
     case EventType::reserved:
       if (event.withdrawn) object.set("withdrawn", true);
       return;
@@ -188,6 +221,7 @@ std::string to_json(const Event& event) {
     if (!event.actor_type.empty()) object.set("actor_type", event.actor_type);
   }
   set_fields(object, event);
+  set_request(object, event);
   if (event.replayed) object.set("replayed", true);
   return text::to_json(object);
 }

@@ -53,6 +53,28 @@ struct AttemptId {
   bool operator==(const AttemptId&) const = default;
 };
 
+// Who asked for what an event records: nothing when nobody did.
+struct RequestView {
+  std::string_view id = {};  // 16 bytes of a UUID
+  std::string_view by = {};
+  std::string_view why = {};  // cancel_requested has it as its text
+
+  bool operator==(const RequestView&) const = default;
+};
+// What an operation of a durable function is. The numbers are stored.
+enum class OperationKind : std::uint8_t {
+  call,     // a handler, with its attempts
+  sleep,    // until a time
+  signal,   // until one comes, or its time is over
+  run,      // a piece of the function's own program that may touch the world, with its attempts
+  child,    // a run of its own
+  promise,  // until its token is used
+  undo,     // a handler whose turn comes when the function has failed
+  mark      // nothing to wait for: a decision, a line of the log
+};
+inline constexpr auto last_operation_kind = static_cast<std::uint8_t>(OperationKind::mark);
+std::string_view name_of(OperationKind kind) noexcept;
+
 struct Record {
   EventType type = EventType::submitted;
   std::uint64_t sequence = 0;
@@ -66,6 +88,8 @@ struct Record {
   bool precondition = false;                             // failed: before attempt 1
   bool cut = false;                                      // failed: the limit of the item itself ended the attempt
   bool resumes = false;                                  // reopened: what was stopped, and nothing that had failed
+  bool on_request = false;                               // revisited: not by on_failure
+  bool only_this = false;                                // reopened, revisited: the steps that need it keep what they have
   bool floored = false;                                  // retrying
   bool returns = false;                                  // handed_over: the attempt checks what it brings
   bool reopens = false;                                  // handed_over: it is being cancelled, and is to begin again
@@ -77,19 +101,24 @@ struct Record {
   const Failure* failure = nullptr;  // failed; interrupted: how; handed_over: of an attempt whose time is over
   std::int64_t delay = 0;            // retrying
   std::int64_t nominal = 0, delay_min = 0, delay_max = 0;  // retrying: the range of the draw
-  Time due = 0;               // retrying; submitted with a delay; handed_over, extended: the end of its time. 0 = none
-  std::uint32_t plan = 0;     // submitted: number of the plan in the store
+  // retrying; submitted with a delay; handed_over, extended, called: the end of its time; circuit_opened: of the time in which nothing begins. 0 = none
+  Time due = 0;
+  std::uint32_t plan = 0;     // submitted, called: number of the plan in the store
   std::uint8_t priority = 0;  // submitted
   std::uint32_t items = 0;    // submitted, prepared; reopened: 1 + the only item, 0 = all
   std::uint8_t stage = 0;     // fallback: which one begins
   std::uint32_t from_step = 0;    // revisited: the step that failed; reopened: 1 + the only step, 0 = all
   std::uint64_t fingerprint = 0;  // circuit_opened
-  std::string_view text =
-      {};            // progress, signaled, submitted (key), cancel_requested, completed; reopened: several (chosen.hpp)
-  RunId other = {};  // handed_over: the run that does the work; none: `text` may say where its end is reported
-  PayloadView payload = {};        // submitted, prepared, completed, signaled
+  std::string_view text = {};     // progress, signaled, submitted (key), cancel_requested, completed, called (name), diverged; reopened: several (core/chosen.hpp)
+  RunId other = {};          // handed_over: the run that does the work; none: `text` may say where its end is reported
+  PayloadView payload = {};  // submitted, prepared, completed, signaled, called, continued, published
   std::string_view facts = {};     // submitted: what the run has for itself (facts.hpp)
+  OperationKind operation = OperationKind::call;  // called
+  bool shielded = false;                          // called: a cancel leaves it alone
+  std::string_view path = {};                     // called, continued: which operation of the function
+  std::string_view place = {};                    // called: file:line
   std::string_view policies = {};  // prepared: those that items bring along (core/item_policies.hpp)
+  RequestView request = {};        // cancel_requested, paused, resumed, reopened, signaled, dropped
 };
 
 }  // namespace reprise::event

@@ -12,6 +12,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,6 +59,7 @@ struct JobContext {
   std::uint8_t stage = 0;       // core::stage: the main way, its fallback, or its handler of failures
   std::shared_ptr<const Payload> brought = {};  // the attempt was outside, and goes on with this; nullptr = it begins
   std::uint32_t visit = 1;                      // of the step
+  std::string operation = {};                   // of a durable function: its path; empty = it belongs to none
 };
 
 // How many attempts may run at a time of those that have the same handler, step (of the same run), run; 0 = no limit. Few jobs have any.
@@ -169,6 +171,73 @@ struct Report {
   std::function<void(ReportTaken)> answer = {};  // once, from any thread
 };
 
+// ---- durable functions ----------------------------------------
+
+// An operation of a function, as it is recorded.
+struct RecordedOperation {
+  enum class End : std::uint8_t { open, succeeded, failed, dismissed };
+
+  std::uint32_t step = 0;
+  event::OperationKind kind = event::OperationKind::call;
+  std::string path = {};
+  std::string name = {};
+  std::string place = {};
+  Time called = 0;
+  End end = End::open;
+  Time ended = 0;
+  Payload output = {};
+  Failure failure = {};
+  StopReason reason = StopReason::none;
+  std::uint64_t attempts = 0;
+};
+
+struct RecordedTurn {  // of a loop
+  std::string path;
+  std::uint32_t turn = 0;
+  Payload state = {};
+};
+
+// What a function is told. Nothing of it need be durable yet: a function only decides, and what it decides has effects when it is.
+struct News {
+  AttemptId id;  // the attempt of the function itself
+  RunId run_id;
+  std::uint32_t handler = 0;  // as the executor numbered it
+  bool begins = false;        // it is made anew: everything follows that is recorded; otherwise only what has ended since
+  bool canceling = false;
+  Time began = 0;      // begins: its attempt
+  Payload input = {};  // begins
+  std::vector<RecordedOperation> operations = {};  // those that have ended in the order of their ends
+  std::vector<RecordedTurn> turns = {};            // begins
+  Payload published = {};                          // begins
+};
+
+// What a function wants.
+struct Command {
+  enum class What : std::uint8_t { begin, dismiss, continued, publish };
+
+  What what = What::begin;
+  event::OperationKind kind = event::OperationKind::call;
+  std::string path = {};
+  std::string name = {};
+  std::string place = {};
+  Payload payload = {};   // begin: its input; continued, publish: the state
+  std::string body = {};  // of a payload over 4 KiB
+  std::optional<Policy> retry = {};
+  std::optional<Duration> timeout = {};
+  Time due = 0;
+  std::uint32_t turn = 0;  // continued
+  bool shielded = false;
+};
+
+struct Decided {
+  AttemptId id;
+  std::vector<Command> commands = {};  // in their order
+  std::optional<End> end = {};         // of the function
+  std::string body = {};               // of an output over 4 KiB
+  std::string divergence = {};         // what of it is not what is recorded; empty = nothing
+  bool is_unknown = false;             // the executor does not have it (any more), and is to be told everything
+};
+
 struct Progress {
   AttemptId id;
   std::string text;
@@ -187,6 +256,7 @@ class Sink {
   virtual void prepared(Prepared&&) {}
   virtual void accepted(Accepted&&) {}
   virtual void reported(Report&& report) { report.answer(ReportTaken::over); }
+  virtual void decided(Decided&&) {}  // later than decide()
   virtual void room_changed() {}  // capacity() has grown, and no end of an attempt has told so
 };
 
@@ -210,6 +280,11 @@ class Executor {
   virtual void settled(const AttemptId&) {}
   virtual void shut_down() {}             // ends everything; each job is still answered, as interrupted
   virtual void prepare(Preparation&&) {}  // answered once through Sink::prepared(), unless it is cancelled
+  // Durable functions, which get no jobs. What they decide at once is added to `decided`, so that it is recorded together with what they
+  // were told; the others answer through Sink::decided(). Each piece of news is answered once.
+  virtual bool decides(std::uint32_t /*handler*/) { return false; }
+  virtual void decide(std::vector<News>& /*news*/, std::vector<Decided>& /*decided*/) {}
+  virtual void forget(const AttemptId&) {}  // the run of this function leaves memory
   virtual void listen_again(std::string_view /*callback*/) {}  // there are attempts that were told to report there
 };
 

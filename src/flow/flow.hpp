@@ -107,6 +107,21 @@ struct ItemPolicy {
   std::string key;  // as the document has it
 };
 
+// prodigy: after so many failed items in a row no further one begins for a while, and then a few try (core/item_breaker.cpp).
+struct ItemBreaker {
+  std::uint32_t failures = 5;
+  std::uint32_t successes = 3;
+  std::uint32_t probes = 3;
+  Duration open_for = std::chrono::seconds{30};
+};
+
+// prodigy: what the failures of one of several commands are judged by; it alone is tried again.
+struct CommandPolicy {
+  std::uint32_t command = 0;  // from 1
+  std::uint32_t line = 0;
+  Policy policy;
+};
+
 enum class Verb : std::uint8_t { commands, wait, signal, flow, call };
 
 struct Step {
@@ -157,6 +172,9 @@ struct Step {
       on_failure_command;  // on_failure: {run: …}: what gave up is handed to it; if it succeeds, the item is done
   std::uint32_t max_visits = 10;
   std::optional<CircuitBreakerRule> circuit_breaker;
+  std::optional<ItemBreaker> item_breaker;
+  std::vector<CommandPolicy> command_policies;
+  bool keeps_outputs = false;  // the result of an item is that of each of its commands
 
   OutputForm output = OutputForm::text;
   std::vector<std::pair<std::string, Template>> env;

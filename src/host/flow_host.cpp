@@ -20,7 +20,7 @@ std::expected<std::unique_ptr<FlowHost>, Error> FlowHost::open(FlowHostSettings 
   documents.callbacks = std::move(settings.callbacks);
   documents.sub_flows = host.get();
   auto engine = runtime::EngineAccess::open(
-      {.store = settings.store, .threads = 1},
+      {.store = settings.store, .threads = 1, .name = settings.name},
       [&](exec::Sink& sink, exec::PayloadLoader load) -> std::unique_ptr<exec::Executor> {
         auto executor = std::make_unique<exec::DocumentExecutor>(documents, sink, std::move(load));
         host->executor_ = executor.get();
@@ -48,23 +48,27 @@ std::expected<RunId, Error> FlowHost::submit(const exec::RunInput& input, const 
                                        {.input = exec::encode(exec::recorded_input(**program)), .key = key});
 }
 
-std::expected<RunId, Error> FlowHost::submit(std::shared_ptr<const exec::Program> program, const std::string& key) {
+std::expected<RunId, Error> FlowHost::submit(std::shared_ptr<const exec::Program> program, const std::string& key,
+                                             RunAttributes attributes) {
   std::string input = exec::encode(exec::recorded_input(*program));
   core::Plan plan = plan_of(program->flow);
   executor_->hand_on(input, std::move(program));
-  return runtime::EngineAccess::submit(*engine_, std::move(plan), {.input = std::move(input), .key = key});
+  return runtime::EngineAccess::submit(*engine_, std::move(plan), {.input = std::move(input), .key = key},
+                                       std::move(attributes));
 }
 
 void FlowHost::allow(const RunId& run) { runtime::EngineAccess::allow(*engine_, run, false); }
 
-std::expected<std::uint64_t, Error> FlowHost::go_on(const RunId& run) {
+std::expected<std::uint64_t, Error> FlowHost::go_on(const RunId& run, runtime::Requester by) {
   const auto before = runtime::EngineAccess::last_sequence(*engine_, run);
   if (!before) return before;
   runtime::EngineAccess::allow(*engine_, run, true);
   const auto info = engine_->info(run);
   if (!info) return std::unexpected{info.error()};
   if (info->status == RunStatus::paused || info->status == RunStatus::canceled) {
-    if (auto resumed = engine_->resume(run); !resumed) return std::unexpected{resumed.error()};
+    const auto resumed = runtime::EngineAccess::perform(
+        *engine_, {.asked = runtime::Asked::resume, .run = run, .by = std::move(by)});
+    if (!resumed) return std::unexpected{resumed.error()};
   }
   return before;
 }

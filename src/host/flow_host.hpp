@@ -12,6 +12,7 @@
 
 #include "exec/document/document_executor.hpp"
 #include "exec/document/program.hpp"
+#include "runtime/inputs.hpp"
 #include "store/store.hpp"
 
 namespace reprise::host {
@@ -20,6 +21,7 @@ struct FlowHostSettings {
   std::string store = "memory:";
   std::unique_ptr<reprise::store::Store> shard = nullptr;  // the store, if it is open already
   std::string store_folder = {};                           // where logs go; empty = nowhere
+  std::string name = {};                                   // who asks, see EngineSettings::name
   bool stderr_through = false;
   bool stdout_through = false;
   Duration grace = std::chrono::seconds{5};
@@ -40,10 +42,11 @@ class FlowHost final : private exec::SubFlows {
   std::expected<RunId, Error> submit(const exec::RunInput& input, const std::string& key = {},
                                      const exec::ReadFile& read = exec::read_regular_file);
   // One that was loaded with its secrets; it is not read again to be run.
-  std::expected<RunId, Error> submit(std::shared_ptr<const exec::Program> program, const std::string& key = {});
+  std::expected<RunId, Error> submit(std::shared_ptr<const exec::Program> program, const std::string& key = {},
+                                     RunAttributes attributes = {});
   // A run that was there before: an interrupted one goes on, a paused or cancelled one is resumed. What has ended stays as it is.
   // Gives the sequence of the last event before.
-  std::expected<std::uint64_t, Error> go_on(const RunId& run);
+  std::expected<std::uint64_t, Error> go_on(const RunId& run, runtime::Requester by = {});
   void allow(const RunId& run);  // the same without resuming
 
   void kill_all();  // every command that runs is killed at once

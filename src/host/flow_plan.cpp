@@ -47,6 +47,13 @@ void set_failure_rules(core::StepPlan& plan, const flow::Step& step, const Numbe
     plan.fallback = step.fallback->when == flow::FallbackWhen::gave_up ? core::FallbackRule::gave_up
                                                                        : core::FallbackRule::budget_exhausted;
   }
+  plan.needs_success = step.for_each.has_value() && step.tolerate_any && step.tolerate.ratio < 1;
+  if (step.item_breaker) {
+    plan.item_breaker = {.failures = step.item_breaker->failures,
+                         .successes = step.item_breaker->successes,
+                         .probes = step.item_breaker->probes,
+                         .open_for = step.item_breaker->open_for.count()};
+  }
   if (!step.circuit_breaker) return;
   plan.breaker_limit = step.circuit_breaker->limit;
   for (const FailureClass tracked : step.circuit_breaker->tracked)
@@ -70,6 +77,9 @@ core::StepPlan step_plan(const flow::Step& step, const Numbers& numbers) {
   plan.policy_line = step.policy_line;
   plan.switched_off = step.retries_are_off;
   plan.effect = step.effect;
+  plan.runs_again = true;
+  for (const flow::CommandPolicy& own : step.command_policies)
+    plan.command_policies.push_back({.command = own.command, .line = own.line, .policy = own.policy});
   if (step.timeout && (!plan.policy.attempt_timeout || *step.timeout < *plan.policy.attempt_timeout))
     plan.policy.attempt_timeout = step.timeout;
   return plan;

@@ -32,6 +32,8 @@ bool concerns_one_item(EventType type) {
     case EventType::dead_lettered:
     case EventType::dropped:
     case EventType::circuit_opened:
+    case EventType::circuit_half_opened:
+    case EventType::circuit_closed:
     case EventType::progress:
     case EventType::handed_over:
     case EventType::handed_back:
@@ -60,8 +62,13 @@ void set_output(AttemptStory& attempt, const Event& completed) {
   attempt.output_size = is_hash ? completed.output_size : attempt.output.size();
 }
 
-bool is_of_whole_run(EventType type) {
-  switch (type) {
+// Or of all items of a step.
+bool is_of_whole_run(const Event& event) {
+  switch (event.type) {
+    case EventType::circuit_opened:
+      return event.due != WallTime{};
+    case EventType::circuit_half_opened:
+    case EventType::circuit_closed:
     case EventType::recovered:
     case EventType::cancel_requested:
     case EventType::paused:
@@ -177,7 +184,7 @@ void RunProjection::add(const Event& event) {
 void RunProjection::stop_telling() { is_telling_ = false; }
 
 void RunProjection::note(const Event& event) {
-  if (!is_of_whole_run(event.type)) return;
+  if (!is_of_whole_run(event)) return;
   if (notes_.size() < notes_max) notes_.push_back(event);
   recoveries_ += event.type == EventType::recovered ? 1 : 0;
   if (standstills_.size() >= notes_max) return;

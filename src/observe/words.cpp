@@ -10,6 +10,7 @@
 #include "event/evidence.hpp"
 #include "policy/verdict.hpp"
 #include "text/place.hpp"
+#include "text/utf8.hpp"
 
 namespace reprise::observe {
 namespace {
@@ -132,6 +133,14 @@ std::string numbered_attempt(std::uint64_t attempt, std::optional<std::uint64_t>
   if (counts.interrupted > 0) rest = std::to_string(counts.interrupted) + " interrupted";
   if (counts.lost > 0) rest += (rest.empty() ? "" : ", ") + std::to_string(counts.lost) + " lost";
   return words + (rest.empty() ? "" : "; " + rest) + ")";
+}
+
+std::string asker_words(const std::optional<ChangeRequest>& request) {
+  if (!request || request->by.empty()) return "";
+  const std::string by = text::safe_to_show(request->by);
+  const std::size_t colon = by.find(": ");
+  if (colon == std::string::npos) return " by " + by;
+  return " by " + by.substr(0, colon) + " (" + by.substr(colon + 2) + ")";
 }
 
 std::string work_name(std::string_view step, std::uint32_t item, bool has_items) {

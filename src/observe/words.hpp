@@ -40,6 +40,9 @@ struct AttemptCounts {
 std::string numbered_attempt(std::uint64_t attempt, std::optional<std::uint64_t> max_attempts,
                              const AttemptCounts& counts);
 
+// " by ada@host (reprise cancel)"; "" when that is not known. `why` is not in it.
+std::string asker_words(const std::optional<ChangeRequest>& request);
+
 // fetch, or fetch[57] for a step with items.
 // What people call an item, beside its index: empty = nothing but the index.
 using LabelOf = std::function<std::string(std::string_view step, std::uint32_t item)>;

@@ -4,6 +4,7 @@
 // does. The child and the parent's `handed_over` are recorded in one commit, and so are the child's end and what follows from it in the
 // parent, whether that is in memory or not: after a crash there is both or neither. A commit waits while a run that it needs for this
 // cannot be read.
+#include <algorithm>
 #include <utility>
 
 #include "runtime/ids.hpp"
@@ -41,13 +42,22 @@ void Loop::take(HandOver&& over, Time now) {
 }
 
 void Loop::retry_hand_overs(Time now) {
-  while (!hand_overs_.empty() && !trouble_ && now >= read_again_ && hand_over(hand_overs_.front(), now)) {
+  if (hand_overs_.empty() || trouble_ || now < read_again_) return;
+  want_children();
+  while (!hand_overs_.empty() && now >= read_again_ && hand_over(hand_overs_.front(), now)) {
     core_.settle_unless_open(hand_overs_.front().id);
     hand_overs_.pop_front();
   }
 }
 
-// False: the store cannot be read now.
+// The keys of many are one look-up.
+void Loop::want_children() {
+  constexpr std::size_t at_once = 4096;
+  for (std::size_t index = 0; index < std::min(hand_overs_.size(), at_once); ++index)
+    static_cast<void>(id_of_key(hand_overs_[index].child.key));
+}
+
+// False: something has to be read first, or cannot be read now.
 bool Loop::hand_over(HandOver& over, Time now) {
   const core::Run* const parent = core_.run_of(over.id);
   if (parent == nullptr) return true;  // the attempt is over: nobody needs the child
@@ -60,16 +70,19 @@ bool Loop::hand_over(HandOver& over, Time now) {
     return true;
   }
   const auto known = id_of_key(over.child.key);
-  const auto found = known && *known ? load(**known) : Loaded{};
-  if (!known || !found) {
-    reading_failed(known ? found.error() : known.error(), now);
+  if (!known) return false;
+  const auto looked = *known && **known ? load(***known) : Looked<Loaded>{Loaded{}};
+  if (!looked) return false;
+  const auto& found = *looked;
+  if (!*known || !found) {
+    reading_failed(*known ? found.error() : known->error(), now);
     return false;
   }
-  read_trouble_.reset();
   if (found->run != nullptr) {
-    hand_over_to(*found->run, over, now);
+    const bool are_known = are_children_known(*found->run);
+    if (are_known) hand_over_to(*found->run, over, now);
     unload(*found);
-    return true;
+    return are_known;
   }
   if (const auto admitted = admit(1); !admitted) {
     core_.failed(over.id, refused(admitted.error().message), false, now);
@@ -123,24 +136,21 @@ bool Loop::has_children_to_settle() const noexcept {
   return !core_.effects().recalls.empty() || !core_.effects().ended.empty();
 }
 
-// False: a run could not be read, and the commit has to wait for it.
+// False: a run has to be read first, or could not be read, and the commit has to wait for it.
 bool Loop::settle_children(Time now) {
   if (is_held_back_ && now < read_again_) return false;
   core::Effects& effects = core_.effects();
   const auto settle = [&](auto& wanted, auto&& handle) {
     auto todo = std::exchange(wanted, {});
-    for (auto at = todo.begin(); at != todo.end(); ++at) {
-      if (handle(*at)) continue;
-      wanted.insert(wanted.begin(), at, todo.end());
-      return false;
-    }
-    return true;
+    std::erase_if(todo, handle);
+    wanted.insert(wanted.begin(), todo.begin(), todo.end());
+    return todo.empty();
   };
   // One may lead to the next: the end of a child ends its parent, which is a child itself.
   bool all = true;
   while (all && has_children_to_settle()) {
-    all = settle(effects.recalls, [&](const core::Recall& recall) { return call_back(recall, now); }) &&
-          settle(effects.ended, [&](std::uint64_t child) { return tell_parent(child, now); });
+    all = settle(effects.recalls, [&](const core::Recall& recall) { return call_back(recall, now); });
+    all &= settle(effects.ended, [&](std::uint64_t child) { return tell_parent(child, now); });
   }
   is_held_back_ = !all;
   return all;
@@ -151,7 +161,9 @@ bool Loop::tell_parent(std::uint64_t number, Time now) {
   if (child == nullptr || !child->has_ended()) return true;  // reopened since
   const auto place = parent_of(*child);
   if (!place) return true;
-  const auto found = load(place->run);
+  const auto looked = load(place->run);
+  if (!looked) return false;
+  const auto& found = *looked;
   if (!found && found.error().code == ErrorCode::store_damaged) return true;  // there is nobody to tell
   if (!found) {
     reading_failed(found.error(), now);
@@ -208,7 +220,9 @@ bool Loop::call_back(const core::Recall& recall, Time now) {
     core_.failed(recall.id, canceled(), false, now);
     return true;
   }
-  const auto found = load(recall.run);
+  const auto looked = load(recall.run);
+  if (!looked) return false;
+  const auto& found = *looked;
   if (!found && found.error().code != ErrorCode::store_damaged) {
     reading_failed(found.error(), now);
     return false;
@@ -226,15 +240,43 @@ bool Loop::call_back(const core::Recall& recall, Time now) {
 
 // ---- going on after a restart ----------------------------------------
 
-void Loop::take(Allow&& allow, Time now) {
-  const auto found = load(allow.run);
-  if (!found || found->run == nullptr) return;
+bool Loop::take(Allow&& allow, Time now) {
+  const auto looked = load(allow.run);
+  if (!looked) return false;
+  const auto& found = *looked;
+  if (!found && found.error().code != ErrorCode::store_damaged) {
+    reading_failed(found.error(), now);
+    tries_again_ = true;
+    return false;
+  }
+  if (!found || found->run == nullptr) return true;
   core::Run& run = *found->run;
+  if (!are_children_known(run)) {
+    unload(*found);
+    return false;
+  }
   if (!run.live && !run.has_ended()) take_in(run, now);
   core_.allow(run.number, now);
   listen_again(run);
   allow_children(run, allow.resumes, now);
   if (run.has_ended()) unload(*found);
+  return true;
+}
+
+// What works for it, and for that in turn, is in memory or has been read.
+bool Loop::are_children_known(const core::Run& run) {
+  if (run.extra == nullptr) return true;
+  bool are_known = true;
+  const auto outside = run.extra->outside;
+  for (const auto& [place, where] : outside) {
+    if (where.run == RunId{}) continue;
+    const auto looked = load(where.run);
+    are_known &= looked.has_value();
+    if (!looked || !*looked || (*looked)->run == nullptr) continue;
+    are_known &= are_children_known(*(*looked)->run);
+    unload(**looked);
+  }
+  return are_known;
 }
 
 // Those that are not in memory are let in when they are due, as ever.
@@ -243,9 +285,9 @@ void Loop::allow_children(const core::Run& run, bool resumes, Time now) {
   const auto outside = run.extra->outside;
   for (const auto& [place, where] : outside) {
     if (where.run == RunId{}) continue;
-    const auto found = load(where.run);
-    if (!found || found->run == nullptr) continue;
-    core::Run& child = *found->run;
+    const auto looked = load(where.run);
+    if (!looked || !*looked || (*looked)->run == nullptr) continue;
+    core::Run& child = *(*looked)->run;
     core_.allow(child.number, now);
     listen_again(child);
     allow_children(child, resumes, now);
@@ -253,7 +295,7 @@ void Loop::allow_children(const core::Run& run, bool resumes, Time now) {
       if (!child.live) core_.adopt(child, now);
       static_cast<void>(core_.resume(child, now));
     }
-    unload(*found);
+    unload(**looked);
   }
 }
 

@@ -69,13 +69,19 @@ void Batch::clear() {
   earliest_due = INT64_MAX;
 }
 
+store::Result<bool> is_written(store::Store& store, const store::Commit& commit) {
+  if (auto opened = store.reopen(); !opened) return std::unexpected{opened.error()};
+  const auto last = store.last_commit();
+  if (!last) return std::unexpected{last.error()};
+  if (*last + 1 < commit.id) return std::unexpected{behind(*last, commit.id - 1)};
+  return *last >= commit.id;
+}
+
 store::Result<void> write_commit(store::Store& store, const store::Commit& commit, bool verify) {
   if (verify) {
-    if (auto opened = store.reopen(); !opened) return opened;
-    const auto last = store.last_commit();
-    if (!last) return std::unexpected{last.error()};
-    if (*last >= commit.id) return {};
-    if (*last + 1 < commit.id) return std::unexpected{behind(*last, commit.id - 1)};
+    const auto is_there = is_written(store, commit);
+    if (!is_there) return std::unexpected{is_there.error()};
+    if (*is_there) return {};
   }
   return store.append(commit);
 }
@@ -143,6 +149,7 @@ void Loop::write_run(core::Run& run, Batch& batch, Time now) {
     run.leaving_with = batch.commit.id;
     batch.earliest_due = std::min(batch.earliest_due, *due);
     next_due_ = next_due_ ? std::min(*next_due_, *due) : *due;
+    parked_meanwhile_ = std::min(parked_meanwhile_, *due);
   } else {
     write_part(run, batch);
   }
@@ -165,12 +172,13 @@ void Loop::add_notice(const core::Run& run, Batch& batch) {
 
 // When this run should be loaded again, if it is to leave memory.
 std::optional<Time> Loop::park_until(const core::Run& run, Time now) const {
-  if (!run.live) return std::max({now, due_cursor_.due + 1, run.due});
+  if (!run.live) return std::max({now, parked_after() + 1, run.due});
   const std::optional<Time> due = core_.idle_until(run);
   if (!due) return std::nullopt;
-  if (run.outside > 0 && !memory_is_short()) return std::nullopt;  // nobody knows how soon a sub-flow ends
+  const std::uint32_t own = run.function != nullptr ? 1 : 0;  // it is told of everything it waits for
+  if (run.outside > own && !memory_is_short()) return std::nullopt;  // nobody knows how soon a sub-flow ends
   const std::int64_t horizon = memory_is_short() ? due_soon : settings_.park_after.count();
-  if (*due - now <= horizon || *due <= due_cursor_.due) return std::nullopt;
+  if (*due - now <= horizon || *due <= parked_after()) return std::nullopt;
   return *due;
 }
 
@@ -243,6 +251,8 @@ void Loop::account(core::Run& run) {
 }
 
 void Loop::forget(core::Run& run) {
+  if (run.function != nullptr && run.function->has_begun)
+    executors_[core_.address_of(run, 0).executor]->forget({.run = run.number});
   resident_bytes_ -= run.accounted;
   waiting_bytes_ -= run.accounted_waiting;
   core_.forget(run);
@@ -287,7 +297,8 @@ exec::Job Loop::job_of(const core::Start& start) {
   job.run_id = id(run.number, run.created);
   job.step = plan.name;
   job.input_is_list = state.map != nullptr;
-  job.input = state.map != nullptr && plan.for_each ? state.map->list : run.input;
+  const core::Operation* const operation = run.operation(start.id.step);
+  job.input = state.map != nullptr && plan.for_each ? state.map->list : operation != nullptr ? operation->input : run.input;
   const Policy& policy = run.policy(start.id.step, start.id.item);
   job.timeout = policy.attempt_timeout.value_or(Duration{0});
   job.limits = {.handler = core_.limit_of(run, start.id.step),
@@ -320,10 +331,12 @@ void Loop::add_context(exec::Job& job, const core::Run& run) {
   const Failure* const failed = item != nullptr ? item->last_failure() : nullptr;
   const bool is_document = run.plan->plan->is_document;
   auto outputs = outputs_.outputs_for(run, job.id.step);
-  if (failed == nullptr && outputs == nullptr && !is_document) return;  // the common case: nothing to carry
+  const core::Operation* const operation = run.operation(job.id.step);
+  if (failed == nullptr && outputs == nullptr && !is_document && operation == nullptr) return;  // the common case: nothing to carry
   auto context = std::make_shared<exec::JobContext>();
   if (failed != nullptr) context->last_failure = *failed;
   context->outputs = std::move(outputs);
+  if (operation != nullptr) context->operation = operation->path;
   context->by_first_rules = run.plan->plan->has_first_rules();
   context->stage = item != nullptr ? item->stage : core::stage::main;
   context->visit = run.steps[job.id.step].visits;
@@ -346,6 +359,7 @@ void Loop::end_write(store::Result<void> result, Time now) {
   if (!result) {
     // Nobody knows whether it happened. Whoever waits is told so, and it is tried until the answer is known.
     trouble_ = result.error();
+    is_spoiled_ = true;
     if (!may_pass(trouble_->code)) return give_up(result.error());
     retry_delay_ = std::clamp(retry_delay_ * 2, first_retry, longest_retry);
     retry_at_ = now + retry_delay_.count();
@@ -353,7 +367,9 @@ void Loop::end_write(store::Result<void> result, Time now) {
     told.message +=
         " (not recorded yet; the engine keeps trying, so it may still happen: submit again with the same key to be "
         "sure)";
-    return tell_trouble(told);
+    tell_trouble(told);
+    refuse_finds(told);
+    return try_waiting_again(now);  // they are told, too
   }
   trouble_.reset();
   retry_delay_ = Duration{0};
@@ -393,7 +409,8 @@ void Loop::release(Batch& batch, Time now) {
                          notice.chunk);
   }
   young_keys_.written(commit);
-  retention_.removed(batch.commit.removals);
+  std::erase_if(unwritten_, [&](const auto& payload) { return payload.second.commit <= commit; });
+  removed(batch.commit.removals);
   let_go(batch);
   for (const core::Prepare& prepare : batch.prepares) this->prepare(prepare, now);
   if (spare_.size() < batches_max) {
@@ -406,6 +423,7 @@ void Loop::let_go(Batch& batch) {
   for (const std::uint64_t number : batch.leaving) {
     core::Run* const run = core_.find(number);
     if (run == nullptr || run->leaving_with != batch.commit.id) continue;  // touched again in the meantime
+    left_memory(*run);
     forget(*run);
   }
 }
@@ -428,13 +446,13 @@ void Loop::count_items(const core::Prepare& prepare, Time now) {
   if (!prepare.list.hashed) {
     items = exec::list_size(prepare.list.bytes);
   } else {
-    const auto stored = store_.read_payload(prepare.list.bytes);
-    if (!stored) {
+    const auto* const stored = look_ups_.list_size(prepare.list.bytes);
+    if (stored == nullptr || !*stored) {
       uncounted_.push_back(prepare);
-      return reading_failed(stored.error(), now);
+      if (stored != nullptr) reading_failed(stored->error(), now);
+      return;
     }
-    read_trouble_.reset();
-    if (*stored) items = exec::list_size(**stored);
+    items = **stored;
   }
   if (items) return core_.prepared(prepare.run, prepare.step, *items, prepare.list.view(), now);
   core_.prepare_failed(prepare.run, prepare.step,

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <list>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -21,7 +22,8 @@
 #include "runtime/control_socket.hpp"
 
 // One thread, one poll() over the listener, all connections and the event that ends it. A connection is read until its line is complete,
-// answered, written to, closed. Who is slow delays nobody else; only the handler does, because its calls come one at a time.
+// handed to the handler, answered, written to, closed. Who is slow delays nobody else; only the handler does, because its calls come one at a
+// time. Answers come from any thread into a box, which wakes the poll().
 
 namespace reprise::runtime {
 namespace {
@@ -67,12 +69,55 @@ Transfer send_some(int socket, std::string_view& text) {
 
 ControlAnswer failed(ErrorCode code, std::string message) { return std::unexpected{Error{code, std::move(message)}}; }
 
+// What has been answered and not yet been sent. The handler's threads share it with the server, which may be gone before them.
+class AnswerBox {
+ public:
+  explicit AnswerBox(Descriptor wake) : wake_{std::move(wake)} {}
+
+  int wake() const noexcept { return wake_.get(); }
+  void put(std::uint64_t connection, ControlAnswer answer) {
+    {
+      const std::lock_guard lock{mutex_};
+      answers_.emplace_back(connection, std::move(answer));
+    }
+    ring();
+  }
+  void end() {
+    {
+      const std::lock_guard lock{mutex_};
+      ends_ = true;
+    }
+    ring();
+  }
+  using Answers = std::vector<std::pair<std::uint64_t, ControlAnswer>>;
+  Answers take(bool& ends) {
+    std::uint64_t rings = 0;
+    [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &rings, sizeof rings);
+    const std::lock_guard lock{mutex_};
+    ends = ends_;
+    return std::exchange(answers_, {});
+  }
+
+ private:
+  void ring() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  }
+
+  Descriptor wake_;
+  std::mutex mutex_;
+  Answers answers_;
+  bool ends_ = false;
+};
+
 struct Connection {
+  std::uint64_t number;
   Descriptor socket;
   TimePoint due;
   std::string request = {};
   std::string answer = {};
   std::string_view unsent = {};  // of the answer; the connection stays where it is while it has one
+  bool is_asked = false;         // the handler has not answered yet
   bool is_over = false;
 };
 
@@ -80,13 +125,15 @@ struct Connection {
 
 class ControlServer::State {
  public:
-  State(BoundSocket socket, Descriptor end, Handler handler, ControlLimits limits)
-      : socket_{std::move(socket)}, end_{std::move(end)}, handler_{std::move(handler)}, limits_{limits} {}
+  State(BoundSocket socket, Descriptor wake, Handler handler, ControlLimits limits)
+      : socket_{std::move(socket)},
+        box_{std::make_shared<AnswerBox>(std::move(wake))},
+        handler_{std::move(handler)},
+        limits_{limits} {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(end_.get(), &one, sizeof one);
+    box_->end();
     if (thread_.joinable()) thread_.join();
     remove_control_socket(socket_);
   }
@@ -100,31 +147,36 @@ class ControlServer::State {
   void accept_one();
   void read_from(Connection& connection);
   void answer(Connection& connection, const ControlAnswer& said);
-  ControlAnswer handle(std::string_view line);
+  void handle(Connection& connection, std::string_view line);
+  void empty_box();
+  bool is_done() const;
 
   BoundSocket socket_;
-  Descriptor end_;
+  std::shared_ptr<AnswerBox> box_;
   Handler handler_;
   ControlLimits limits_;
   std::list<Connection> connections_;
+  std::uint64_t next_number_ = 1;
+  bool ends_ = false;  // nothing new is read
   TimePoint accepts_from_{};
   std::thread thread_;
 };
 
 void ControlServer::State::serve() {
   std::vector<pollfd> watched;
-  while (true) {
+  while (!is_done()) {
     const bool rests = accepts_from_ > now();
-    const bool has_room = connections_.size() < limits_.connections_max && !rests;
-    watched.assign({{end_.get(), POLLIN, 0}, {has_room ? socket_.listener.get() : -1, POLLIN, 0}});
+    const bool has_room = connections_.size() < limits_.connections_max && !rests && !ends_;
+    watched.assign({{box_->wake(), POLLIN, 0}, {has_room ? socket_.listener.get() : -1, POLLIN, 0}});
     TimePoint due = rests ? accepts_from_ : TimePoint::max();
     for (const Connection& each : connections_) {
-      watched.push_back({each.socket.get(), static_cast<short>(each.unsent.empty() ? POLLIN : POLLOUT), 0});
+      const bool waits_for_handler = each.is_asked && each.unsent.empty();
+      watched.push_back({waits_for_handler ? -1 : each.socket.get(),
+                         static_cast<short>(each.unsent.empty() ? POLLIN : POLLOUT), 0});
       due = std::min(due, each.due);
     }
     const int ready = ::poll(watched.data(), watched.size(), due == TimePoint::max() ? -1 : milliseconds_until(due));
     if (ready < 0) continue;  // a signal
-    if (watched[0].revents != 0) return;
     auto event = watched.begin() + 2;
     for (Connection& each : connections_) {
       if ((event++)->revents == 0) continue;
@@ -134,10 +186,28 @@ void ControlServer::State::serve() {
         each.is_over = send_some(each.socket.get(), each.unsent) == Transfer::ended || each.unsent.empty();
       }
     }
+    if (watched[0].revents != 0) empty_box();
     const TimePoint time = now();
     std::erase_if(connections_, [&](const Connection& each) { return each.is_over || each.due <= time; });
     if (watched[1].revents != 0) accept_one();
   }
+}
+
+// At the end those are left that were asked something: they get their answers.
+bool ControlServer::State::is_done() const {
+  return ends_ &&
+         std::ranges::none_of(connections_, [](const Connection& each) { return each.is_asked || !each.unsent.empty(); });
+}
+
+void ControlServer::State::empty_box() {
+  const bool ended_before = ends_;
+  for (const auto& [number, said] : box_->take(ends_)) {
+    const auto connection = std::ranges::find(connections_, number, &Connection::number);
+    if (connection != connections_.end() && connection->is_asked) answer(*connection, said);
+  }
+  if (!ends_ || ended_before) return;
+  std::erase_if(connections_, [](const Connection& each) { return !each.is_asked && each.unsent.empty(); });
+  for (Connection& each : connections_) each.due = now() + limits_.time_max;
 }
 
 void ControlServer::State::accept_one() {
@@ -147,7 +217,7 @@ void ControlServer::State::accept_one() {
     if (is_short_of_something) accepts_from_ = now() + rest_without_descriptors;
     return;
   }
-  connections_.push_back({.socket = std::move(socket), .due = now() + limits_.time_max});
+  connections_.push_back({.number = next_number_++, .socket = std::move(socket), .due = now() + limits_.time_max});
   if (!peer_is_same_user(connections_.back().socket.get())) {
     answer(connections_.back(), failed(ErrorCode::invalid, "Only the user whose process owns the store may ask it."));
   }
@@ -157,8 +227,7 @@ void ControlServer::State::read_from(Connection& connection) {
   const Transfer transfer = receive(connection.socket.get(), connection.request);
   const std::string_view received = connection.request;
   const std::size_t end = received.find('\n');
-  if (end != std::string_view::npos && end < limits_.line_bytes_max)
-    return answer(connection, handle(received.substr(0, end)));
+  if (end != std::string_view::npos && end < limits_.line_bytes_max) return handle(connection, received.substr(0, end));
   if (received.size() >= limits_.line_bytes_max) {
     return answer(connection, failed(ErrorCode::invalid, "The request is longer than " +
                                                              std::to_string(limits_.line_bytes_max) + " bytes."));
@@ -170,6 +239,7 @@ void ControlServer::State::read_from(Connection& connection) {
 }
 
 void ControlServer::State::answer(Connection& connection, const ControlAnswer& said) {
+  connection.is_asked = false;
   connection.answer = answer_line(said);
   connection.unsent = connection.answer;
   connection.due = now() + limits_.time_max;  // the handler may have taken its time
@@ -177,15 +247,18 @@ void ControlServer::State::answer(Connection& connection, const ControlAnswer& s
       send_some(connection.socket.get(), connection.unsent) == Transfer::ended || connection.unsent.empty();
 }
 
-ControlAnswer ControlServer::State::handle(std::string_view line) {
-  auto request = read_request(line);
-  if (!request) return std::unexpected{std::move(request.error())};
+void ControlServer::State::handle(Connection& connection, std::string_view line) {
+  const auto request = read_request(line);
+  if (!request) return answer(connection, std::unexpected{request.error()});
+  connection.is_asked = true;
+  connection.due = TimePoint::max();  // the owner takes its time; who asks waits as long as it likes
+  const auto refuse = [&](std::string message) { box_->put(connection.number, failed(ErrorCode::invalid, std::move(message))); };
   try {
-    return handler_(*request);
+    handler_(*request, [box = box_, number = connection.number](ControlAnswer said) { box->put(number, std::move(said)); });
   } catch (const std::exception& problem) {
-    return failed(ErrorCode::invalid, "The owner of the store could not do it: " + std::string{problem.what()});
+    refuse("The owner of the store could not do it: " + std::string{problem.what()});
   } catch (...) {
-    return failed(ErrorCode::invalid, "The owner of the store could not do it, and did not say why.");
+    refuse("The owner of the store could not do it, and did not say why.");
   }
 }
 
@@ -196,12 +269,12 @@ std::unique_ptr<ControlServer> ControlServer::listen(const std::string& store_pa
                                                      ControlLimits limits) {
   BoundSocket socket = bind_control_socket(control_socket_path(store_path));
   if (!socket.listener.is_open()) return nullptr;
-  Descriptor end{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  if (!end.is_open()) {
+  Descriptor wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!wake.is_open()) {
     remove_control_socket(socket);
     return nullptr;
   }
-  auto state = std::make_unique<State>(std::move(socket), std::move(end), std::move(handler), limits);
+  auto state = std::make_unique<State>(std::move(socket), std::move(wake), std::move(handler), limits);
   try {
     state->start();
   } catch (const std::system_error&) {  // no more threads
@@ -252,8 +325,8 @@ ControlAnswer converse(const std::string& store_path, int socket, const std::str
 
 }  // namespace
 
-std::optional<std::expected<void, Error>> ask_owner(const std::string& store_path, const ControlRequest& request,
-                                                    ControlLimits limits) {
+std::optional<ControlAnswer> ask_owner(const std::string& store_path, const ControlRequest& request,
+                                       ControlLimits limits) {
   const Descriptor socket =
       connect_control_socket(control_socket_path(store_path), static_cast<int>(limits.time_max.count()));
   if (!socket.is_open()) {

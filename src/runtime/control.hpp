@@ -9,22 +9,57 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <reprise/error.hpp>
 
 namespace reprise::runtime {
 
+// submit: what a Task says, with times in milliseconds.
+struct ControlTask {
+  std::string handler = {};
+  std::string flow = {};
+  std::string input = {};
+  std::vector<std::string> items = {};
+  std::string key = {};
+  std::uint64_t delay_ms = 0;
+  std::uint32_t priority = 5;
+  std::optional<std::uint64_t> deadline_ms = {};
+  std::map<std::string, std::string> labels = {};
+  std::string queue = {};
+  std::string tenant = {};
+  std::string traceparent = {};
+  std::uint64_t max_tokens = 0;  // of its cost; 0 = no limit
+  std::uint64_t max_micros = 0;
+
+  bool operator==(const ControlTask&) const = default;
+};
+
+// What one end does not know it passes over.
 struct ControlRequest {
   std::string operation = {};  // by its name: run_service.cpp has the list
   std::string run = {};        // a full id
-  std::string text = {};       // cancel: why. signal: its name
-  std::string payload = {};
+  std::string text = {};       // cancel: why. signal: its name. retry, drop: the step
+  std::string payload = {};    // signal: what it brings. retry, drop: the number of the item
+  std::string request = {};    // its id, a UUID; the same request changes nothing twice
+  std::string by = {};         // who asks
+  std::string why = {};
+  std::optional<ControlTask> task = {};
 };
+
+struct ControlDone {
+  std::string run = {};  // submit: its id
+
+  bool operator==(const ControlDone&) const = default;
+};
+using ControlAnswer = std::expected<ControlDone, Error>;
 
 struct ControlLimits {
   std::size_t line_bytes_max = std::size_t{1024} * 1024;  // of a request or an answer, with its line end
@@ -34,15 +69,18 @@ struct ControlLimits {
 
 class ControlServer {
  public:
-  using Handler = std::function<std::expected<void, Error>(const ControlRequest&)>;
+  // The answer may come from any thread, at once or later; one that comes again, or after the server is gone, is for nobody.
+  using Answered = std::function<void(ControlAnswer)>;
+  using Handler = std::function<void(const ControlRequest&, Answered)>;
 
   // For the process that owns the store. nullptr when no socket can be made (the file system has none, another server lives there …):
-  // the owner works without. What the handler throws is answered as an error.
+  // the owner works without. What the handler throws is answered as an error. Its calls come one at a time, from the server's thread: while it
+  // blocks, nobody else is served.
   static std::unique_ptr<ControlServer> listen(const std::string& store_path, Handler handler,
                                                ControlLimits limits = {});
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
-  ~ControlServer();  // waits for a call that is under way, then removes the socket
+  ~ControlServer();  // waits until what was asked is answered, as long as a connection may take, then removes the socket
 
  private:
   class State;
@@ -52,8 +90,8 @@ class ControlServer {
 
 // std::nullopt: nobody listens there. Otherwise the owner's answer; `timed_out` after ten seconds, when nobody knows whether it was done.
 // The texts of the request must be UTF-8.
-std::optional<std::expected<void, Error>> ask_owner(const std::string& store_path, const ControlRequest& request,
-                                                    ControlLimits limits = {});
+std::optional<ControlAnswer> ask_owner(const std::string& store_path, const ControlRequest& request,
+                                       ControlLimits limits = {});
 
 // Where the socket of this store is.
 std::string control_socket_path(const std::string& store_path);

@@ -13,8 +13,22 @@ struct AnswerFields {
   std::optional<bool> ok = {};  // what is no answer has none
   std::string code = {};
   std::string message = {};
+  std::string run = {};
 };
-REPRISE_FIELDS(AnswerFields, ok, code, message)
+REPRISE_FIELDS(AnswerFields, ok, code, message, run)
+
+struct DoneFields {
+  bool ok = true;
+  std::string run = {};
+};
+REPRISE_FIELDS(DoneFields, ok, run)
+
+struct RefusedFields {
+  bool ok = false;
+  std::string code = {};
+  std::string message = {};
+};
+REPRISE_FIELDS(RefusedFields, ok, code, message)
 
 ErrorCode code_of(std::string_view name) {
   for (auto number = 0; number <= static_cast<int>(ErrorCode::store_behind); ++number) {
@@ -30,13 +44,17 @@ std::unexpected<Error> not_understood(std::string why) {
 
 }  // namespace
 
-REPRISE_FIELDS(ControlRequest, operation, run, text, payload)
+REPRISE_FIELDS(ControlTask, handler, flow, input, items, key, delay_ms, priority, deadline_ms, labels, queue, tenant,
+               traceparent, max_tokens, max_micros)
+REPRISE_FIELDS(ControlRequest, operation, run, text, payload, request, by, why, task)
 
 std::string request_line(const ControlRequest& request) { return Codec<ControlRequest>::encode(request) + "\n"; }
 
 std::string answer_line(const ControlAnswer& answer) {
-  if (answer) return "{\"ok\":true}\n";
-  return Codec<AnswerFields>::encode({false, std::string{name_of(answer.error().code)}, answer.error().message}) + "\n";
+  if (answer && answer->run.empty()) return "{\"ok\":true}\n";
+  if (answer) return Codec<DoneFields>::encode({true, answer->run}) + "\n";
+  const Error& error = answer.error();
+  return Codec<RefusedFields>::encode({false, std::string{name_of(error.code)}, error.message}) + "\n";
 }
 
 std::expected<ControlRequest, Error> read_request(std::string_view line) {
@@ -55,7 +73,7 @@ ControlAnswer read_answer(std::string_view line) {
         Error{ErrorCode::store_unavailable,
               "The owner of the store answered something that is not understood. Is it another version?"}};
   }
-  if (*answer->ok) return {};
+  if (*answer->ok) return ControlDone{std::move(answer->run)};
   return std::unexpected{Error{code_of(answer->code), std::move(answer->message)}};
 }
 

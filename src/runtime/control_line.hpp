@@ -13,8 +13,6 @@
 
 namespace reprise::runtime {
 
-using ControlAnswer = std::expected<void, Error>;
-
 // With the line end.
 std::string request_line(const ControlRequest& request);
 std::string answer_line(const ControlAnswer& answer);

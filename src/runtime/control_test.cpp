@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <latch>
+#include <mutex>
 #include <semaphore>
 #include <stdexcept>
 #include <thread>
@@ -44,11 +45,12 @@ class RuntimeControl : public testing::Test {
   std::unique_ptr<ControlServer> serve(ControlLimits limits = patient) {
     return ControlServer::listen(
         store_,
-        [this](const ControlRequest& request) -> std::expected<void, Error> {
+        [this](const ControlRequest& request, const ControlServer::Answered& answered) {
           ++calls_;
-          if (request.operation == "ping") return {};
+          if (request.operation == "ping") return answered(ControlDone{});
           if (request.operation == "throw") throw std::runtime_error{"the disk is gone"};
-          return std::unexpected{Error{ErrorCode::not_found, request.run + "|" + request.text + "|" + request.payload}};
+          answered(std::unexpected{
+              Error{ErrorCode::not_found, request.run + "|" + request.text + "|" + request.payload}});
         },
         limits);
   }
@@ -138,7 +140,7 @@ TEST_F(RuntimeControl, ADeadOwnersSocketIsReplaced) {
 
 TEST_F(RuntimeControl, ALivingOwnersSocketIsNot) {
   const auto server = serve();
-  EXPECT_EQ(ControlServer::listen(store_, [](const ControlRequest&) { return std::expected<void, Error>{}; }), nullptr);
+  EXPECT_EQ(ControlServer::listen(store_, [](const ControlRequest&, const ControlServer::Answered&) {}), nullptr);
   EXPECT_TRUE(ask_owner(store_, {.operation = "ping"}, patient).value().has_value()) << "the first one goes on";
   EXPECT_EQ(calls_, 1);
 }
@@ -242,9 +244,9 @@ TEST_F(RuntimeControl, AnOwnerThatDoesNotAnswerIsNotWaitedForForever) {
   std::binary_semaphore go_on{0};
   const auto server = ControlServer::listen(
       store_,
-      [&](const ControlRequest&) -> std::expected<void, Error> {
+      [&](const ControlRequest&, const ControlServer::Answered& answered) {
         go_on.acquire();
-        return {};
+        answered(ControlDone{});
       },
       patient);
   const auto answer = ask_owner(store_, {.operation = "cancel"}, brief);
@@ -266,10 +268,10 @@ TEST_F(RuntimeControl, ManyAskAtOnceOneCallAtATime) {
   std::atomic<int> most = 0;
   const auto server = ControlServer::listen(
       store_,
-      [&](const ControlRequest& request) -> std::expected<void, Error> {
+      [&](const ControlRequest& request, const ControlServer::Answered& answered) {
         most = std::max(most.load(), ++inside);
         --inside;
-        return std::unexpected{Error{ErrorCode::full, request.run}};
+        answered(std::unexpected{Error{ErrorCode::full, request.run}});
       },
       patient);
   std::atomic<int> right = 0;
@@ -289,6 +291,71 @@ TEST_F(RuntimeControl, ManyAskAtOnceOneCallAtATime) {
   }
   EXPECT_EQ(right, askers * questions);
   EXPECT_EQ(most, 1);
+}
+
+TEST_F(RuntimeControl, AnAnswerMayComeLaterAndFromAnotherThread) {
+  std::vector<ControlServer::Answered> waiting;
+  std::mutex mutex;
+  std::latch asked{2};
+  const auto server = ControlServer::listen(
+      store_,
+      [&](const ControlRequest& request, ControlServer::Answered answered) {
+        if (request.operation == "ping") return answered(ControlDone{});
+        const std::lock_guard lock{mutex};
+        waiting.push_back(std::move(answered));
+        asked.count_down();
+      },
+      patient);
+  std::atomic<int> answered = 0;
+  {
+    std::vector<std::jthread> askers;
+    for (int count = 0; count < 2; ++count) {
+      askers.emplace_back([&] {
+        const auto answer = ask_owner(store_, {.operation = "submit"}, patient);
+        if (answer && *answer && (*answer)->run == "7") ++answered;
+      });
+    }
+    asked.wait();
+    EXPECT_TRUE(ask_owner(store_, {.operation = "ping"}, patient).value().has_value()) << "nobody waits for the others";
+    for (const ControlServer::Answered& each : waiting) each(ControlDone{.run = "7"});
+  }
+  EXPECT_EQ(answered, 2);
+  waiting.front()(ControlDone{.run = "again"});  // for nobody
+}
+
+TEST_F(RuntimeControl, AServerThatEndsWaitsForAnswersThatAreOnTheirWay) {
+  ControlServer::Answered later;
+  std::binary_semaphore asked{0};
+  auto server = ControlServer::listen(
+      store_,
+      [&](const ControlRequest&, ControlServer::Answered answered) {
+        later = std::move(answered);
+        asked.release();
+      },
+      patient);
+  bool was_done = false;
+  {
+    const std::jthread asker{[&] {
+      const auto answer = ask_owner(store_, {.operation = "cancel"}, patient);
+      was_done = answer && *answer;
+    }};
+    asked.acquire();
+    const std::jthread owner{[&] { server.reset(); }};
+    later(ControlDone{});
+  }
+  EXPECT_TRUE(was_done);
+  later(ControlDone{});  // the server is gone
+}
+
+// What versions before requests had ids send, and what they expect.
+TEST_F(RuntimeControl, OlderAndNewerEndsUnderstandEachOther) {
+  const auto server = serve();
+  const Descriptor older = connect();
+  send_all(older, "{\"operation\":\"ping\",\"run\":\"\",\"text\":\"\",\"payload\":\"\"}\n");
+  EXPECT_EQ(receive_all(older), "{\"ok\":true}\n");
+  const Descriptor newer = connect();
+  send_all(newer, "{\"operation\":\"ping\",\"of the future\":{\"deep\":[1]},\"request\":\"\"}\n");
+  EXPECT_EQ(receive_all(newer), "{\"ok\":true}\n");
 }
 
 TEST_F(RuntimeControl, EndingWithOpenConnectionsClosesThem) {

@@ -2,8 +2,6 @@
 #include <reprise/engine.hpp>
 
 #include <algorithm>
-#include <charconv>
-#include <condition_variable>
 #include <mutex>
 #include <semaphore>
 #include <thread>
@@ -12,6 +10,7 @@
 #include "base/sha256.hpp"
 #include "base/store_address.hpp"
 #include "env/wall_clock.hpp"
+#include "env/who.hpp"
 #include "event/codec.hpp"
 #include "event/evidence.hpp"
 #include "event/history.hpp"
@@ -21,13 +20,17 @@
 #include "runtime/engine_access.hpp"
 #include "runtime/feed.hpp"
 #include "runtime/ids.hpp"
+#include "runtime/live_reader.hpp"
 #include "runtime/plan_book.hpp"
+#include "runtime/replies.hpp"
 #include "runtime/run_service.hpp"
 #include "store/store.hpp"
 #include "text/pattern.hpp"
 
 namespace reprise {
 
+using runtime::Awaited;
+using runtime::Called;
 using runtime::Input;
 
 namespace {
@@ -44,43 +47,7 @@ constexpr std::uint32_t document_executor = 1;
 std::unexpected<Error> invalid(std::string message) {
   return std::unexpected{Error{ErrorCode::invalid, std::move(message)}};
 }
-std::unexpected<Error> stopped() { return std::unexpected{Error{ErrorCode::stopped, "the engine has stopped"}}; }
-
-// A reply that a thread waits for.
-template <class Base>
-class Awaited final : public Base {
- public:
-  Awaited() = default;
-  explicit Awaited(bool has_limit) : has_limit_{has_limit} {}
-
-  void done(std::expected<void, Error> answer) override {
-    answer_ = std::move(answer);
-    if (!has_limit_) return answered_.release();
-    const std::lock_guard lock{mutex_};
-    is_answered_ = true;
-    in_time_.notify_all();
-  }
-  std::expected<void, Error> wait() {
-    answered_.acquire();
-    return std::move(answer_);
-  }
-  // Only if it was made with a limit. False: the time is over, and the answer goes nowhere.
-  bool wait_until(Env::TimePoint until) {
-    std::unique_lock lock{mutex_};
-    return in_time_.wait_until(lock, until, [this] { return is_answered_; });
-  }
-  std::expected<void, Error> take() { return std::move(answer_); }
-
- private:
-  // A semaphore spins a little before it sleeps, which most answers are quick enough for. With a limit of time those of libstdc++ 12 sleep and
-  // look, up to 64 ms too long; so that is waited for in another way.
-  const bool has_limit_ = false;
-  std::binary_semaphore answered_{0};
-  std::mutex mutex_;
-  std::condition_variable in_time_;
-  bool is_answered_ = false;
-  std::expected<void, Error> answer_;
-};
+std::unexpected<Error> stopped() { return std::unexpected{runtime::engine_has_stopped()}; }
 
 // Large payloads go by their hash; the bytes travel beside it until they are stored.
 event::Payload payload_of(std::string bytes, std::string& body) {
@@ -137,7 +104,8 @@ struct Engine::State final : exec::Sink {
               .park_after = settings.park_after,
               .keep_ended = settings.keep_ended,
               .keep_count = settings.keep_count,
-              .types = settings.types},
+              .types = settings.types,
+              .plan_of_command = [this](const exec::Command& command) { return book.plan_of_command(command); }},
              env.random_seed(),
              clock.now()},
         driver{loop, *store, clock, settings.max_inbox} {}
@@ -167,6 +135,7 @@ struct Engine::State final : exec::Sink {
   void accepted(exec::Accepted&& accepted) override { driver.push(std::move(accepted)); }
   void reported(exec::Report&& report) override { driver.push(runtime::Reported{std::move(report)}); }
   void progressed(exec::Progress&& progress) override { driver.push(std::move(progress)); }
+  void decided(exec::Decided&& decided) override { driver.push(std::move(decided)); }
   void room_changed() override { driver.push(runtime::RoomChanged{}); }
   void prepared(exec::Prepared&& prepared) override {
     std::string body;
@@ -198,26 +167,34 @@ struct Engine::State final : exec::Sink {
     return stopped_calmly;
   }
 
-  // Each event that is stored, one after the other: there may be millions. Gives a history that has seen all of them.
-  std::expected<event::EventHistory, Error> read_past(const RunId& run, const std::function<void(Event&&)>& visit);
+  // Each event that is stored, one after the other: there may be millions, until the visitor has enough. Gives a history that has seen them.
+  std::expected<event::EventHistory, Error> read_past(const RunId& run, const std::function<bool(Event&&)>& visit);
   enum class Room : std::uint8_t { awaited, needed };  // what happens while the inbox is full
   std::expected<RunId, Error> submit_one(runtime::NewRun run, Room room = Room::awaited);
   std::expected<runtime::NewRun, Error> new_run(Task& task, std::expected<runtime::PlannedTask, Error> plan);
   std::expected<std::shared_ptr<Awaited<runtime::AskReply>>, Error> ask(const RunId& run, runtime::Question question,
                                                                         bool has_limit = false);
   std::expected<RunOutcome, Error> outcome_in(Awaited<runtime::AskReply>& reply);
-  std::expected<void, Error> operate(runtime::Operation operation, const RunId& run, std::string_view text = {},
-                                     std::string payload = {}, const runtime::WorkChoice& choice = {});
-  std::expected<void, Error> signal(const RunId& run, std::string_view name, std::string payload);
-  bool works_on(const RunId& run);
+  runtime::Requester asked(std::string_view why = {}) const;  // by this program
+  std::expected<runtime::RunAnswer, Error> ask_and_wait(runtime::RunRequest request);
+  std::expected<void, Error> do_and_wait(runtime::RunRequest request);
+  void perform(runtime::RunRequest&& request, runtime::RunAnswered answered);  // for the service
+  void submit(runtime::RunRequest&& request, runtime::RunAnswered answered);
+  enum class From : std::uint8_t { caller, loop };  // the loop's thread must not wait for room
+  void operate(runtime::RunRequest&& request, runtime::RunAnswered answered, From from);
+  using Known = std::function<void(const runtime::AskReply&, std::expected<void, Error>)>;
+  void ask_then(const RunId& run, Known then);
+  bool works_on(const runtime::AskReply& reply) const;
   bool can_run(const runtime::AskReply& reply) const;
-  std::expected<void, Error> check_can_run(const RunId& run);
-  std::expected<void, Error> perform(const runtime::RunRequest& request);
   void listen();  // to other processes, if they can find the store
 
   EngineSettings settings;
   Env& env;
   runtime::Clock clock;
+  // Above the loop, whose replies still call it when they are dropped.
+  runtime::RunService service{[this](runtime::RunRequest&& request, runtime::RunAnswered answered) {
+    perform(std::move(request), std::move(answered));
+  }};
   std::unique_ptr<store::Store> store;
   runtime::PlanBook book;
   runtime::Feeds feeds;
@@ -255,9 +232,10 @@ std::expected<Engine, Error> runtime::EngineAccess::open(EngineSettings settings
   return Engine{std::move(state)};
 }
 
-std::expected<RunId, Error> runtime::EngineAccess::submit(Engine& engine, core::Plan plan, Task task) {
+std::expected<RunId, Error> runtime::EngineAccess::submit(Engine& engine, core::Plan plan, Task task,
+                                                          RunAttributes attributes) {
   Engine::State& state = *engine.state_;
-  auto run = state.new_run(task, state.book.book_document(std::move(plan)));
+  auto run = state.new_run(task, state.book.book_document(std::move(plan), std::move(attributes)));
   if (!run) return std::unexpected{run.error()};
   return state.submit_one(*std::move(run));
 }
@@ -276,25 +254,52 @@ std::expected<void, Error> runtime::EngineAccess::hand_over(Engine& engine, exec
   return {};
 }
 
-bool runtime::EngineAccess::works_on(Engine& engine, const RunId& run) { return engine.state_->works_on(run); }
+void runtime::EngineAccess::perform(Engine& engine, RunRequest request, RunAnswered answered) {
+  engine.state_->service.ask(std::move(request), std::move(answered));
+}
 
-std::expected<void, Error> runtime::EngineAccess::perform(Engine& engine, const RunRequest& request) {
-  return engine.state_->perform(request);
+std::expected<runtime::RunAnswer, Error> runtime::EngineAccess::perform(Engine& engine, RunRequest request) {
+  return engine.state_->ask_and_wait(std::move(request));
+}
+
+std::expected<std::shared_ptr<const runtime::AskReply>, Error> runtime::EngineAccess::ask(Engine& engine,
+                                                                                         const RunId& run,
+                                                                                         Question question) {
+  return engine.state_->ask(run, question);
+}
+
+std::expected<runtime::FoundRuns, Error> runtime::EngineAccess::some_below(Engine& engine, const RunQuery& query,
+                                                                          std::uint64_t below) {
+  auto reply = std::make_shared<Awaited<FindReply>>();
+  reply->query = query;
+  reply->below = below;
+  if (!engine.state_->driver.push_when_room(Find{reply})) return stopped();
+  if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
+  return std::move(reply->found);
+}
+
+std::expected<void, Error> runtime::EngineAccess::each_event(Engine& engine, const RunId& run,
+                                                             const std::function<bool(Event&&)>& visit) {
+  const auto read = engine.state_->read_past(run, visit);
+  if (!read) return std::unexpected{read.error()};
+  return {};
+}
+
+store::Store& runtime::EngineAccess::store(Engine& engine) { return *engine.state_->store; }
+
+std::shared_ptr<const core::Plan> runtime::EngineAccess::plan(Engine& engine, std::uint32_t number) {
+  const BookedPlan* const booked = engine.state_->book.plan(number);
+  return booked != nullptr ? booked->plan : nullptr;
+}
+
+core::FactsDecoder runtime::EngineAccess::facts_decoder(Engine& engine) {
+  return core::FactsDecoder{compile, engine.state_->settings.types};
 }
 
 std::expected<std::uint64_t, Error> runtime::EngineAccess::last_sequence(Engine& engine, const RunId& run) {
   const auto reply = engine.state_->ask(run, Question::now);
   if (!reply) return std::unexpected{reply.error()};
   return (*reply)->sequence;
-}
-
-std::expected<void, Error> runtime::EngineAccess::retry_failed(Engine& engine, const RunId& run,
-                                                               const WorkChoice& choice) {
-  return engine.state_->operate(Operation::retry_failed, run, {}, {}, choice);
-}
-
-std::expected<void, Error> runtime::EngineAccess::drop(Engine& engine, const RunId& run, const WorkChoice& choice) {
-  return engine.state_->operate(Operation::drop, run, {}, {}, choice);
 }
 
 Engine::Engine(EngineSettings settings) {
@@ -447,49 +452,33 @@ std::expected<RunInfo, Error> Engine::info(const RunId& run) {
 }
 
 std::expected<RunPage, Error> Engine::find(const RunQuery& query, std::string_view cursor) {
-  auto reply = std::make_shared<Awaited<runtime::FindReply>>();
-  reply->query = query;
-  if (!cursor.empty()) {
-    const auto [end, mistake] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), reply->below);
-    if (mistake != std::errc{} || end != cursor.data() + cursor.size() || reply->below == 0)
-      return invalid("this is not a cursor that find() gave");
-  }
-  if (!state_->driver.push_when_room(runtime::Find{reply})) return stopped();
-  if (auto answer = reply->wait(); !answer) return std::unexpected{answer.error()};
-  RunPage page{.runs = std::move(reply->runs)};
-  if (reply->next_below > 1) page.cursor = std::to_string(reply->next_below);
-  return page;
+  return runtime::LiveReader{*this}.find(query, cursor);
 }
 
 std::expected<std::vector<Event>, Error> Engine::events(const RunId& run) {
   std::vector<Event> events;
-  const auto read = state_->read_past(run, [&](Event&& event) { events.push_back(std::move(event)); });
+  const auto read = state_->read_past(run, [&](Event&& event) {
+    events.push_back(std::move(event));
+    return true;
+  });
   if (!read) return std::unexpected{read.error()};
   return events;
 }
 
 std::expected<event::EventHistory, Error> Engine::State::read_past(const RunId& run,
-                                                                   const std::function<void(Event&&)>& visit) {
+                                                                   const std::function<bool(Event&&)>& visit) {
   const auto reply = ask(run, runtime::Question::past);
   if (!reply) return std::unexpected{reply.error()};
-  const runtime::BookedPlan* const plan = book.plan((*reply)->plan);
-  event::EventHistory history{run, core::step_labels(*plan->plan)};
-  bool ok = true;
-  const auto tell = [&](std::uint64_t first, std::string_view chunk) {
-    event::ChunkReader reader{chunk, first};
-    event::Record record;
-    while (reader.next(record)) visit(history.add(record));
-    return ok = reader.ok();
-  };
+  runtime::EventTeller teller{run, *book.plan((*reply)->plan)->plan, visit};
   // What has got an image since the question is told from the answer, which has it, too.
   const std::uint64_t end = (*reply)->events_first;
-  const auto read = store->read_history(
-      (*reply)->number, [&](std::uint64_t first, std::string_view chunk) { return first < end && tell(first, chunk); });
+  const auto read = store->read_history((*reply)->number, [&](std::uint64_t first, std::string_view chunk) {
+    return first < end && teller.tell(first, chunk);
+  });
   if (!read) return std::unexpected{read.error()};
-  if (ok && !(*reply)->events.empty()) tell(end, (*reply)->events);
-  if (!ok)
-    return std::unexpected{Error{ErrorCode::store_damaged, "the events of run " + to_string(run) + " cannot be read"}};
-  return history;
+  if (!(*reply)->events.empty()) teller.tell(end, (*reply)->events);
+  if (teller.is_whole()) return teller.take_history();
+  return std::unexpected{Error{ErrorCode::store_damaged, "the events of run " + to_string(run) + " cannot be read"}};
 }
 
 Events Engine::subscribe(Subscription subscription) {
@@ -501,6 +490,7 @@ Events Engine::subscribe(Subscription subscription) {
     auto history = state_->read_past(*feed->subscription.run, [&](const Event& event) {
       feed->add(event);
       last = event.sequence;
+      return true;
     });
     if (!history) break;
     state_->feeds.prime(*feed->subscription.run, *std::move(history), last);
@@ -512,19 +502,40 @@ Events Engine::subscribe(Subscription subscription) {
 
 // ---- operating ----------------------------------------
 
-std::expected<void, Error> Engine::State::operate(runtime::Operation operation, const RunId& run, std::string_view text,
-                                                  std::string payload, const runtime::WorkChoice& choice) {
-  auto reply = std::make_shared<Awaited<runtime::Reply>>();
-  runtime::Operate input{operation, run, std::string{text}, {}, {}, reply, choice};
-  input.payload = payload_of(std::move(payload), input.body);
-  if (!driver.push_when_room(std::move(input))) return stopped();
-  return reply->wait();
+runtime::Requester Engine::State::asked(std::string_view why) const {
+  return {runtime::new_request_id(clock.now()), settings.name.empty() ? program_name() : settings.name,
+          std::string{why}};
 }
 
-bool Engine::State::works_on(const RunId& run) {
-  const auto reply = ask(run, runtime::Question::now);
-  if (!reply) return reply.error().code != ErrorCode::not_found;  // a store in trouble is waited for
-  return is_open((*reply)->info.status) && (*reply)->may_go_on && can_run(**reply);
+std::expected<runtime::RunAnswer, Error> Engine::State::ask_and_wait(runtime::RunRequest request) {
+  struct Waiting {
+    std::binary_semaphore answered{0};
+    std::expected<runtime::RunAnswer, Error> answer;
+  };
+  const auto waiting = std::make_shared<Waiting>();
+  service.ask(std::move(request), [waiting](std::expected<runtime::RunAnswer, Error> answer) {
+    waiting->answer = std::move(answer);
+    waiting->answered.release();
+  });
+  waiting->answered.acquire();
+  return std::move(waiting->answer);
+}
+
+std::expected<void, Error> Engine::State::do_and_wait(runtime::RunRequest request) {
+  const auto answer = ask_and_wait(std::move(request));
+  return answer ? std::expected<void, Error>{} : std::unexpected{answer.error()};
+}
+
+// `then` is called on the loop's thread, or here when the engine has stopped.
+void Engine::State::ask_then(const RunId& run, Known then) {
+  auto reply = std::make_shared<Called<runtime::AskReply>>(
+      [then = std::move(then)](runtime::AskReply& told, std::expected<void, Error> answer) { then(told, std::move(answer)); });
+  driver.push_when_room(runtime::Ask{runtime::Question::now, run, std::move(reply)});
+}
+
+// A run of a document that waits for somebody to continue it is worked on by nobody.
+bool Engine::State::works_on(const runtime::AskReply& reply) const {
+  return is_open(reply.info.status) && reply.may_go_on && can_run(reply);
 }
 
 // A program's engine has nothing that runs documents, though its shard may have runs of them.
@@ -533,70 +544,126 @@ bool Engine::State::can_run(const runtime::AskReply& reply) const {
   return documents != nullptr || plan == nullptr || !plan->plan->is_document;
 }
 
-std::expected<void, Error> Engine::State::check_can_run(const RunId& run) {
-  const auto reply = ask(run, runtime::Question::now);
-  if (!reply) return std::unexpected{reply.error()};
-  if (can_run(**reply)) return {};
-  return invalid(
-      "this is a run of a document, and the program that owns its part of the store runs none; stop the program first");
+void Engine::State::perform(runtime::RunRequest&& request, runtime::RunAnswered answered) {
+  using runtime::Asked;
+  if (request.asked == Asked::submit) return submit(std::move(request), std::move(answered));
+  if (!request.run) return answered(runtime::RunAnswer{});  // a ping
+  const RunId run = *request.run;
+  if (request.asked == Asked::ping) {
+    return ask_then(run, [this, answered = std::move(answered)](const runtime::AskReply& reply,
+                                                               const std::expected<void, Error>& known) {
+      // A store in trouble is waited for.
+      const bool works = known ? works_on(reply) : known.error().code != ErrorCode::not_found;
+      if (works) return answered(runtime::RunAnswer{});
+      answered(std::unexpected{Error{ErrorCode::not_found, "nobody works on this run here"}});
+    });
+  }
+  const bool runs_something = request.asked == Asked::resume || request.asked == Asked::retry;
+  if (!runs_something || documents != nullptr) return operate(std::move(request), std::move(answered), From::caller);
+  ask_then(run, [this, request = std::move(request), answered = std::move(answered)](
+                    const runtime::AskReply& reply, const std::expected<void, Error>& known) mutable {
+    if (!known) return answered(std::unexpected{known.error()});
+    if (can_run(reply)) return operate(std::move(request), std::move(answered), From::loop);
+    answered(invalid(
+        "this is a run of a document, and the program that owns its part of the store runs none; stop the program first"));
+  });
 }
 
-std::expected<void, Error> Engine::State::perform(const runtime::RunRequest& request) {
+void Engine::State::submit(runtime::RunRequest&& request, runtime::RunAnswered answered) {
+  if (!request.task) return answered(invalid("submit needs a task"));
+  auto run = new_run(*request.task, book.plan_for(*request.task));
+  if (!run) return answered(std::unexpected{run.error()});
+  auto reply = std::make_shared<Called<runtime::SubmitReply>>(
+      [answered = std::move(answered)](runtime::SubmitReply& told, const std::expected<void, Error>& answer) {
+        if (!answer) return answered(std::unexpected{answer.error()});
+        answered(runtime::RunAnswer{told.runs.front().id});
+      });
+  reply->runs.push_back(*std::move(run));
+  driver.push_when_room(runtime::Submit{std::move(reply)});
+}
+
+namespace {
+
+std::expected<runtime::Operation, Error> operation_of(const runtime::RunRequest& request) {
   using runtime::Asked;
   using runtime::Operation;
-  if (!request.run) return {};  // a ping
-  const RunId& run = *request.run;
   switch (request.asked) {
-    case Asked::ping:
-      if (works_on(run)) return {};
-      return std::unexpected{Error{ErrorCode::not_found, "nobody works on this run here"}};
     case Asked::cancel:
-      return operate(Operation::cancel, run, std::string_view{request.text}.substr(0, reason_max));
+      return Operation::cancel;
     case Asked::pause:
-      return operate(Operation::pause, run);
+      return Operation::pause;
     case Asked::resume:
-      if (auto can = check_can_run(run); !can) return can;
-      return operate(Operation::resume, run);
+      return Operation::resume;
     case Asked::retry:
-      if (auto can = check_can_run(run); !can) return can;
-      return operate(Operation::retry_failed, run, {}, {}, request.choice);
+      return Operation::retry_failed;
     case Asked::drop:
-      return operate(Operation::drop, run, {}, {}, request.choice);
-    case Asked::signal:
-      return signal(run, request.text, request.payload);
+      return Operation::drop;
     case Asked::remove:
-      return operate(Operation::remove, run);
+      return Operation::remove;
+    case Asked::signal:
+      if (request.text.empty() || request.text.size() > 200)
+        return invalid("the name of a signal has 1 to 200 characters");
+      if (request.payload.size() > payload_max) return invalid("a payload has at most 1 GiB");
+      return Operation::signal;
+    case Asked::ping:
+    case Asked::submit:
+      break;
   }
   return invalid("this cannot be asked of a run");
+}
+
+}  // namespace
+
+void Engine::State::operate(runtime::RunRequest&& request, runtime::RunAnswered answered, From from) {
+  const auto operation = operation_of(request);
+  if (!operation) return answered(std::unexpected{operation.error()});
+  auto reply = std::make_shared<Called<runtime::Reply>>(
+      [answered = std::move(answered)](runtime::Reply&, const std::expected<void, Error>& answer) {
+        if (answer) return answered(runtime::RunAnswer{});
+        answered(std::unexpected{answer.error()});
+      });
+  runtime::Requester by = std::move(request.by);
+  by.why.resize(std::min(by.why.size(), reason_max));
+  if (by.id == RunId{}) by.id = runtime::new_request_id(clock.now());
+  std::string text = std::move(request.text);
+  if (*operation == runtime::Operation::cancel) text = std::exchange(by.why, {});
+  runtime::Operate input{*operation, *request.run, std::move(text), {}, {}, std::move(reply),
+                         std::move(request.choice), std::move(by)};
+  input.payload = payload_of(std::move(request.payload), input.body);
+  if (from == From::loop) return driver.push(std::move(input));
+  driver.push_when_room(std::move(input));
 }
 
 void Engine::State::listen() {
   const auto address = base::parse_store_address(settings.store);
   if (!address || address->kind == base::StoreKind::memory) return;
-  control = runtime::ControlServer::listen(address->path, [this](const runtime::ControlRequest& asked) {
-    const auto request = runtime::run_request_in(asked);
-    return request ? perform(*request) : std::unexpected{request.error()};
-  });
+  control = runtime::ControlServer::listen(
+      address->path, runtime::control_handler([this](runtime::RunRequest&& request, runtime::RunAnswered answered) {
+        service.ask(std::move(request), std::move(answered));
+      }));
 }
 
 std::expected<void, Error> Engine::cancel(const RunId& run, std::string_view why) {
-  return state_->operate(runtime::Operation::cancel, run, why.substr(0, reason_max));
+  return state_->do_and_wait({.asked = runtime::Asked::cancel, .run = run, .by = state_->asked(why)});
 }
-std::expected<void, Error> Engine::pause(const RunId& run) { return state_->operate(runtime::Operation::pause, run); }
-std::expected<void, Error> Engine::resume(const RunId& run) { return state_->operate(runtime::Operation::resume, run); }
-std::expected<void, Error> Engine::retry_failed(const RunId& run) {
-  return state_->operate(runtime::Operation::retry_failed, run);
+std::expected<void, Error> Engine::pause(const RunId& run, std::string_view why) {
+  return state_->do_and_wait({.asked = runtime::Asked::pause, .run = run, .by = state_->asked(why)});
 }
-std::expected<void, Error> Engine::remove(const RunId& run) { return state_->operate(runtime::Operation::remove, run); }
-
+std::expected<void, Error> Engine::resume(const RunId& run, std::string_view why) {
+  return state_->do_and_wait({.asked = runtime::Asked::resume, .run = run, .by = state_->asked(why)});
+}
+std::expected<void, Error> Engine::retry_failed(const RunId& run, std::string_view why) {
+  return state_->do_and_wait({.asked = runtime::Asked::retry, .run = run, .by = state_->asked(why)});
+}
+std::expected<void, Error> Engine::remove(const RunId& run) {
+  return state_->do_and_wait({.asked = runtime::Asked::remove, .run = run, .by = state_->asked()});
+}
 std::expected<void, Error> Engine::signal(const RunId& run, std::string_view name, std::string payload) {
-  return state_->signal(run, name, std::move(payload));
-}
-
-std::expected<void, Error> Engine::State::signal(const RunId& run, std::string_view name, std::string payload) {
-  if (name.empty() || name.size() > 200) return invalid("the name of a signal has 1 to 200 characters");
-  if (payload.size() > payload_max) return invalid("a payload has at most 1 GiB");
-  return operate(runtime::Operation::signal, run, name, std::move(payload));
+  return state_->do_and_wait({.asked = runtime::Asked::signal,
+                              .run = run,
+                              .text = std::string{name},
+                              .payload = std::move(payload),
+                              .by = state_->asked()});
 }
 
 }  // namespace reprise

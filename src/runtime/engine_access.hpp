@@ -16,6 +16,7 @@
 #include "core/plan.hpp"
 #include "exec/executor.hpp"
 #include "exec/payloads.hpp"
+#include "runtime/inputs.hpp"
 #include "runtime/run_service.hpp"
 #include "store/store.hpp"
 
@@ -32,19 +33,25 @@ struct EngineAccess {
   // `shard`: the store, if it is open already; settings.store is not looked at then.
   static std::expected<Engine, Error> open(EngineSettings settings, const ExecutorFactory& documents,
                                            std::unique_ptr<store::Store> shard = nullptr);
-  // `task` says everything but what to run.
-  static std::expected<RunId, Error> submit(Engine& engine, core::Plan plan, Task task);
+  // `task` says everything but what to run and what is recorded beside it.
+  static std::expected<RunId, Error> submit(Engine& engine, core::Plan plan, Task task, RunAttributes attributes = {});
   // With the sub-flows that it waits for; `resumes`: those that are paused, too.
   static void allow(Engine& engine, const RunId& run, bool resumes);
   // The attempt goes on as a run with this plan and input.
   static std::expected<void, Error> hand_over(Engine& engine, exec::HandedOver over, core::Plan plan,
                                               std::string input);
-  static bool works_on(Engine& engine, const RunId& run);  // it is open, and this engine goes on with it
+  // For LiveReader. Answers are as new as what was acknowledged; the store has what they refer to.
+  static std::expected<std::shared_ptr<const AskReply>, Error> ask(Engine& engine, const RunId& run, Question question);
+  static std::expected<FoundRuns, Error> some_below(Engine& engine, const RunQuery& query, std::uint64_t below);
+  static std::expected<void, Error> each_event(Engine& engine, const RunId& run,
+                                               const std::function<bool(Event&&)>& visit);
+  static store::Store& store(Engine& engine);
+  static std::shared_ptr<const core::Plan> plan(Engine& engine, std::uint32_t number);  // nullptr: not known
+  static core::FactsDecoder facts_decoder(Engine& engine);
   static std::expected<std::uint64_t, Error> last_sequence(Engine& engine, const RunId& run);  // of its events
-  static std::expected<void, Error> retry_failed(Engine& engine, const RunId& run, const WorkChoice& choice);
-  // What another process asks; waits until it is recorded.
-  static std::expected<void, Error> perform(Engine& engine, const RunRequest& request);
-  static std::expected<void, Error> drop(Engine& engine, const RunId& run, const WorkChoice& choice);
+  // What is asked of runs, by whomever (run_service.hpp). The answer comes on any thread, or is waited for.
+  static void perform(Engine& engine, RunRequest request, RunAnswered answered);
+  static std::expected<RunAnswer, Error> perform(Engine& engine, RunRequest request);
 };
 
 }  // namespace reprise::runtime

@@ -1,5 +1,10 @@
 #include "runtime/ids.hpp"
 
+#include <algorithm>
+#include <span>
+
+#include "env/secure_random.hpp"
+
 #include <reprise/random.hpp>
 
 namespace reprise::runtime {
@@ -43,6 +48,17 @@ std::optional<std::uint32_t> slot_in(std::uint64_t secret, const RunId& id) noex
   const std::uint64_t slot = (found ^ check >> slot_shift) & slot_max;
   if (id_with(milliseconds, check ^ slot << slot_shift, number) != id) return std::nullopt;
   return static_cast<std::uint32_t>(slot);
+}
+
+RunId new_request_id(event::Time now) {
+  RunId id;
+  fill_with_secure_random(std::as_writable_bytes(std::span{id.bytes}));
+  const auto milliseconds = static_cast<std::uint64_t>(std::max<event::Time>(now, 0)) / 1'000'000;
+  for (unsigned index = 0; index < 6; ++index)
+    id.bytes[index] = static_cast<std::uint8_t>(milliseconds >> (8U * (5 - index)));
+  id.bytes[6] = static_cast<std::uint8_t>(0x70U | (id.bytes[6] & 0x0FU));  // version
+  id.bytes[8] = static_cast<std::uint8_t>(0x80U | (id.bytes[8] & 0x3FU));  // variant
+  return id;
 }
 
 std::uint64_t number_in(const RunId& id) noexcept {

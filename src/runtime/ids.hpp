@@ -21,6 +21,8 @@ inline constexpr std::uint64_t run_number_max = (std::uint64_t{1} << 40U) - 1;
 inline constexpr std::uint32_t slot_max = (1U << 12U) - 1;
 
 RunId id_of(std::uint64_t secret, std::uint64_t number, event::Time created, std::uint32_t slot = 0) noexcept;
+// A new one for a request, by chance: a UUID of version 7.
+RunId new_request_id(event::Time now);
 std::uint64_t number_in(const RunId& id) noexcept;
 // std::nullopt: the id is not of a store with this secret. Chance finds a slot in one of 4 million foreign ids: the run must be there, too.
 std::optional<std::uint32_t> slot_in(std::uint64_t secret, const RunId& id) noexcept;

@@ -16,7 +16,7 @@
 
 #include "core/core.hpp"
 #include "exec/executor.hpp"
-#include "runtime/run_service.hpp"
+#include "runtime/stored_runs.hpp"
 
 namespace reprise::runtime {
 
@@ -59,7 +59,33 @@ struct Submit {
   std::shared_ptr<SubmitReply> reply;
 };
 
+// Who asks for a change, as the events have it.
+struct Requester {
+  RunId id = {};  // of the request: a UUID as runs have; all 0 = nobody is named
+  std::string by = {};
+  std::string why = {};
+
+  event::RequestView view() const noexcept {
+    if (id == RunId{}) return {};
+    return {{reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()}, by, why};
+  }
+};
+
 enum class Operation : std::uint8_t { cancel, pause, resume, signal, retry_failed, drop, remove };
+// Which work of a run.
+struct StepItems {
+  std::string step = {};
+  std::vector<core::ItemRange> items = {};  // empty = all
+
+  bool operator==(const StepItems&) const = default;
+};
+struct WorkChoice {
+  std::vector<StepItems> steps = {};  // empty = all
+  bool only = false;                  // retry: the steps that need it keep what they have
+
+  bool operator==(const WorkChoice&) const = default;
+};
+
 struct Operate {
   Operation operation;
   RunId run;
@@ -68,6 +94,7 @@ struct Operate {
   std::string body;  // of a payload over 4 KiB
   std::shared_ptr<Reply> reply;
   WorkChoice choice = {};  // retry_failed, drop
+  Requester asked = {};    // a cancel's `why` is its text
 };
 
 // What is known about one run.
@@ -80,13 +107,16 @@ struct AskReply : Reply {
   bool may_go_on =
       false;  // this engine works on it as long as it is open; false: one of a document that waits for Allow
   std::optional<Payload> large_output = {};  // the outcome's output is in the store
+  std::optional<Payload> published = {};     // how a function says that it stands
   std::string events = {};                   // Question::past: a chunk of those that its history in the store lacks ...
   std::uint64_t events_first = 0;            // ... and the sequence of the first of them, or of the next that will come
+  std::string state = {};                    // Question::state: core::encode_state()
 };
 enum class Question : std::uint8_t {
   now,    // as it is
   ended,  // answer when the run has ended
-  past    // as it is, with its events; nothing is written for it
+  past,   // as it is, with its events; nothing is written for it
+  state   // the same, with its state
 };
 struct Ask {
   Question question;
@@ -97,8 +127,7 @@ struct Ask {
 struct FindReply : Reply {
   RunQuery query;
   std::uint64_t below = 0;  // 0 = from the newest
-  std::vector<RunInfo> runs;
-  std::uint64_t next_below = 0;  // 0 = there are no more
+  FoundRuns found;
 };
 struct Find {
   std::shared_ptr<FindReply> reply;
@@ -149,7 +178,15 @@ struct Reported {
   exec::Report report;
 };
 
-using Input = std::variant<Ended, Began, Submit, Operate, Ask, Find, OpenQueue, RoomChanged, exec::Progress, Begins,
-                           Allow, HandOver, exec::Accepted, Reported>;
+// One more executor for the loop's list. It takes the next number, which its queues are opened with.
+struct AddExecutor {
+  exec::Executor* executor = nullptr;
+};
+
+using Input = std::variant<Ended, Began, AddExecutor, exec::Decided, Submit, Operate, Ask, Find, OpenQueue, RoomChanged, exec::Progress, Begins, Allow,
+                           HandOver, exec::Accepted, Reported>;
+
+// nullptr: it names none by its id.
+const RunId* run_named_in(const Input& input);
 
 }  // namespace reprise::runtime

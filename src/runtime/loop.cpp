@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <type_traits>
 
 #include "base/check.hpp"
 #include "base/hex.hpp"
 #include "base/overloaded.hpp"
 #include "event/evidence.hpp"
 #include "runtime/ids.hpp"
+#include "runtime/stored_runs.hpp"
 
 namespace reprise::runtime {
 namespace {
@@ -34,23 +36,30 @@ Loop::Loop(store::Store& store, Executors executors, const LoopSettings& setting
 RunId Loop::id(std::uint64_t number, Time created) const noexcept { return id_of(secret_, number, created, slot_); }
 
 void Loop::handle(Input&& input, Time now) {
-  std::visit([&](auto&& kind) { take(std::move(kind), now); }, std::move(input));
+  const auto take_it = [&](auto& kind) {
+    if constexpr (std::is_void_v<decltype(take(std::move(kind), now))>) {
+      take(std::move(kind), now);
+      return true;
+    } else {
+      return take(std::move(kind), now);
+    }
+  };
+  if (must_wait_behind_others(input) || !std::visit(take_it, input)) put_aside(std::move(input));
 }
 
 bool Loop::turn(Time now) {
+  if (tries_again_ && now >= read_again_) try_waiting_again(now);
   if (!uncounted_.empty() && now >= read_again_) {
-    auto& prepares = core_.effects().prepares;
-    prepares.insert(prepares.end(), uncounted_.begin(), uncounted_.end());
-    uncounted_.clear();
+    for (const core::Prepare& prepare : std::exchange(uncounted_, {})) count_items(prepare, now);
   }
   retry_hand_overs(now);
   bool more = now >= timers_held_until_ && core_.due(now, settings_.timers_a_turn);
-  more |= load_open_runs(now);
-  more |= load_due_runs(now);
   settle_children(now);  // what becomes ready by it may start now
   if (starting_ && core_.has_ready()) more |= start_ready(now);
+  more |= advance_functions(now);
   if (has_children_to_settle() && settle_children(now)) more |= starting_ && core_.has_ready();
-  apply_retention(now);
+  if (std::exchange(was_told_, false))
+    look_ups_.end_round(!waiting_.empty() || !hand_overs_.empty() || is_held_back_ || !uncounted_.empty());
   return more;
 }
 
@@ -68,6 +77,7 @@ bool Loop::start_ready(Time now) {
       [&](const core::HandlerAddress& address, std::uint32_t places) {
         return executors_[address.executor]->ahead(address.handler, places);
       });
+  take_function_starts();
   // What was given up because its time was over may have made something ready in a queue that had been looked at already.
   const std::size_t started = core_.effects().starts.size() - starts_before;
   const bool gave_up = core_.counters().events - events_before > started;
@@ -101,12 +111,14 @@ std::optional<Time> Loop::next_wakeup() const {
   if (next) next = std::max(*next, timers_held_until_);
   const auto consider = [&](Time time) { next = next ? std::min(*next, time) : time; };
   // While a commit is on its way, its end is what to wait for.
-  if (next_due_ && has_room_to_load() && outstanding_.empty()) {
+  const bool may_look_up = !trouble_ && !looking_up_.is_reading;  // or the answer is what to wait for
+  if (may_look_up && next_due_ && has_room_to_load() && outstanding_.empty()) {
     consider(std::max(*next_due_ - settings_.park_after.count() / 2, read_again_));
   }
-  if (!trouble_ && (loading_ || !uncounted_.empty() || !hand_overs_.empty() || is_held_back_)) consider(read_again_);
+  if (may_look_up && (loading_ || !uncounted_.empty() || !hand_overs_.empty() || is_held_back_ || tries_again_))
+    consider(read_again_);
   if (trouble_ && !writing_ && retry_at_ != INT64_MAX) consider(retry_at_);
-  if (retention_.next() && !trouble_ && outstanding_.empty()) consider(*retention_.next());
+  if (retention_.next() && !trouble_ && !listing_.is_reading && outstanding_.empty()) consider(*retention_.next());
   return next;
 }
 
@@ -158,9 +170,12 @@ void Loop::take(Begins&& begins, Time now) {
 void Loop::take(OpenQueue&& queue, Time) {
   REPRISE_CHECK(queue.address.executor < executors_.size(), 0);
   core_.open_queue(queue.handler, queue.address, queue.limit);
+  announce_functions();
 }
 
 void Loop::put_payload(std::uint64_t run, const Payload& payload, std::string body) {
+  if (const core::Run* const function = core_.find(run); !body.empty() && function != nullptr && function->function != nullptr)
+    unwritten_.insert_or_assign(payload.bytes, Unwritten{next_commit_, body});
   store::NewPayload row;
   // Not left to put(), or a large payload would take twice its size.
   filling_.bytes.reserve(filling_.bytes.size() + payload.bytes.size() + body.size());
@@ -179,22 +194,27 @@ void Loop::put_evidence(std::uint64_t run, const Failure& failure, std::string b
 
 // ---- submitting ----------------------------------------
 
-void Loop::take(Submit&& submit, Time now) {
+bool Loop::take(Submit&& submit, Time now) {
   std::expected<void, Error> answer = admit(submit.reply->runs.size());
   // All keys are looked up before anything is accepted: all of them, or none.
   std::vector<std::optional<RunId>> known;
+  bool is_missing = false;
   for (const NewRun& run : submit.reply->runs) {
     if (!answer) break;
-    auto found = id_of_key(run.key);
-    if (!found) {
-      answer = std::unexpected{found.error()};
+    const auto looked = id_of_key(run.key);
+    if (!looked) {
+      is_missing = true;
+    } else if (!*looked) {
+      answer = std::unexpected{looked->error()};
     } else {
-      known.push_back(*found);
+      known.push_back(**looked);
     }
   }
+  if (answer && is_missing) return false;
   for (std::size_t index = 0; answer && index < known.size(); ++index)
     accept(submit.reply->runs[index], known[index], now);
   answer_later(std::move(submit.reply), std::move(answer));
+  return true;
 }
 
 std::expected<void, Error> Loop::admit(std::size_t runs) const {
@@ -209,25 +229,6 @@ std::expected<void, Error> Loop::admit(std::size_t runs) const {
     return std::unexpected{Error{ErrorCode::full, "the store has used up its run numbers"}};
   }
   return {};
-}
-
-std::expected<std::optional<RunId>, Error> Loop::id_of_key(const std::string& key) {
-  std::uint64_t number = 0;
-  if (key.empty()) return std::nullopt;
-  if (const auto young = young_keys_.find(key)) {
-    number = *young;
-  } else {
-    const auto stored = store_.run_of_key(key);
-    if (!stored) return std::unexpected{stored.error()};
-    if (!*stored) return std::nullopt;
-    number = **stored;
-  }
-  if (retention_.is_removing(number)) return std::nullopt;
-  if (const core::Run* const run = core_.find(number); run != nullptr) return id(number, run->created);
-  const auto row = store_.read_run(number);
-  if (!row) return std::unexpected{row.error()};
-  if (!*row) return std::nullopt;
-  return id(number, (*row)->created);
 }
 
 // `known` is the run that has its key already.
@@ -260,6 +261,7 @@ void Loop::accept(NewRun& run, const std::optional<RunId>& known, Time now) {
   if (!run.key.empty()) {
     filling_.keys.push_back({filling_.put(run.key), number});
     young_keys_.add(run.key, number, next_commit_);
+    look_ups_.key_given(run.key);
   }
 }
 
@@ -297,7 +299,7 @@ std::expected<core::ChosenStep, Error> step_of(const core::Run& run, const StepI
 }
 
 std::expected<core::Core::Choice, Error> choice_of(const core::Run& run, const WorkChoice& wanted) {
-  core::Core::Choice choice;
+  core::Core::Choice choice{.only = wanted.only};
   for (const StepItems& each : wanted.steps) {
     auto step = step_of(run, each);
     if (!step) return std::unexpected{std::move(step.error())};
@@ -316,13 +318,19 @@ std::expected<core::Core::Choice, Error> choice_of(const core::Run& run, const W
 
 }  // namespace
 
-void Loop::take(Operate&& operate, Time now) {
-  if (trouble_) return operate.reply->done(std::unexpected{*trouble_});
+bool Loop::take(Operate&& operate, Time now) {
+  if (trouble_) {
+    operate.reply->done(std::unexpected{*trouble_});
+    return true;
+  }
   if (operate.operation == Operation::remove) {
     auto answer = remove(operate);
-    return answer_later(std::move(operate.reply), std::move(answer));
+    if (answer) answer_later(std::move(operate.reply), *std::move(answer));
+    return answer.has_value();
   }
-  const auto found = load(operate.run);
+  const auto looked = load(operate.run);
+  if (!looked) return false;
+  const auto& found = *looked;
   std::expected<void, Error> answer;
   if (!found) {
     answer = std::unexpected{found.error()};
@@ -336,6 +344,7 @@ void Loop::take(Operate&& operate, Time now) {
     unload(*found);
   }
   answer_later(std::move(operate.reply), std::move(answer));
+  return true;
 }
 
 // It may have been reopened.
@@ -346,22 +355,23 @@ void Loop::count_if_open(core::Run& run) {
 }
 
 std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Time now) {
+  const event::RequestView asked = operate.asked.view();
   switch (operate.operation) {
     case Operation::cancel:
-      return core_.cancel(run, operate.text, now);
+      return core_.cancel(run, operate.text, now, asked);
     case Operation::pause:
-      return core_.pause(run, now);
+      return core_.pause(run, now, asked);
     case Operation::resume:
-      return core_.resume(run, now);
+      return core_.resume(run, now, asked);
     case Operation::retry_failed:
     case Operation::drop: {
       const auto choice = choice_of(run, operate.choice);
       if (!choice) return std::unexpected{choice.error()};
-      return operate.operation == Operation::drop ? core_.drop(run, *choice, now)
-                                                  : core_.retry_failed(run, *choice, now);
+      return operate.operation == Operation::drop ? core_.drop(run, *choice, now, asked)
+                                                  : core_.retry_failed(run, *choice, now, asked);
     }
     case Operation::signal: {
-      auto answer = core_.signal(run, operate.text, operate.payload.view(), now);
+      auto answer = core_.signal(run, operate.text, operate.payload.view(), now, asked);
       if (answer && operate.payload.hashed) put_payload(run.number, operate.payload, std::move(operate.body));
       return answer;
     }
@@ -371,111 +381,70 @@ std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Ti
   return {};
 }
 
-std::expected<void, Error> Loop::remove(const Operate& operate) {
+// std::nullopt: its row has to be read first.
+std::optional<std::expected<void, Error>> Loop::remove(const Operate& operate) {
   const std::uint64_t number = number_in(operate.run);
   if (retention_.is_removing(number)) return not_found(operate.run);
   bool ended = false;
   if (const core::Run* const run = core_.find(number); run != nullptr && id(number, run->created) == operate.run) {
     ended = run->has_ended() && !run->touched;
   } else {
-    const auto row = store_.read_run(number);
-    if (!row) return std::unexpected{row.error()};
-    if (!*row || id(number, (*row)->created) != operate.run) return not_found(operate.run);
-    ended = !is_open((*row)->status);
+    const auto* const row = look_ups_.row(number);
+    if (row == nullptr) return std::nullopt;
+    if (!*row) return std::unexpected{row->error()};
+    if (!**row || id(number, (**row)->created) != operate.run) return not_found(operate.run);
+    ended = !is_open((**row)->status);
   }
   if (!ended) return std::unexpected{Error{ErrorCode::invalid, "the run has not ended: cancel it first"}};
   filling_.removals.push_back(number);
   retention_.remove(number);
-  return {};
+  return std::expected<void, Error>{};
 }
 
 // ---- asking ----------------------------------------
-
-RunInfo Loop::info_of(const core::Run& run) const {
-  RunInfo info{.id = id(run.number, run.created),
-               .name = run.plan->plan->name,
-               .status = run.status,
-               .created = WallTime{Duration{run.created}},
-               .key = run.key};
-  if (run.ended != 0) info.ended = WallTime{Duration{run.ended}};
-  if (const auto place = parent_of(run)) info.parent = place->run;
-  return info;
-}
 
 void Loop::describe(const core::Run& run, AskReply& reply) const {
   reply.number = run.number;
   reply.plan = run.plan->number;
   reply.sequence = run.sequence;
-  reply.info = info_of(run);
+  reply.info = info_of(run, {secret_, slot_});
   reply.outcome = core::outcome_of(run);
   const Payload* const output = core::output_of(run);
   if (output != nullptr && output->hashed) reply.large_output = *output;
+  if (run.function != nullptr && run.function->published.size > 0) reply.published = run.function->published;
 }
 
-void Loop::take(Ask&& ask, Time) {
-  if (trouble_) return ask.reply->done(std::unexpected{*trouble_});
-  const auto found = load(ask.run);
-  if (!found) return ask.reply->done(std::unexpected{found.error()});
-  if (found->run == nullptr) return answer_later(std::move(ask.reply), not_found(ask.run));
+bool Loop::take(Ask&& ask, Time) {
+  if (trouble_) {
+    ask.reply->done(std::unexpected{*trouble_});
+    return true;
+  }
+  const auto looked = load(ask.run);
+  if (!looked) return false;
+  const auto& found = *looked;
+  if (!found || found->run == nullptr) {
+    answer_later(std::move(ask.reply), found ? not_found(ask.run) : std::unexpected{found.error()});
+    return true;
+  }
   core::Run& run = *found->run;
   if (ask.question == Question::ended && !run.has_ended()) {
     // Whoever has given up waiting holds its reply no longer: one that only we hold is for nobody.
     const auto [first, last] = waiting_for_end_.equal_range(run.number);
     for (auto at = first; at != last;) at = at->second.use_count() == 1 ? waiting_for_end_.erase(at) : std::next(at);
     waiting_for_end_.emplace(run.number, std::move(ask.reply));
-    return unload(*found);
+    unload(*found);
+    return true;
   }
   describe(run, *ask.reply);
   ask.reply->may_go_on = core_.is_allowed(run);
-  if (ask.question == Question::past) {
+  if (ask.question == Question::state) core::encode_state(run, ask.reply->state);
+  if (ask.question == Question::past || ask.question == Question::state) {
     ask.reply->events = run.events;
     ask.reply->events_first = run.events.empty() ? run.sequence + 1 : run.events_first;
   }
   unload(*found);
   answer_later(std::move(ask.reply), {});
-}
-
-void Loop::take(Find&& find, Time) {
-  FindReply& reply = *find.reply;
-  if (trouble_) return reply.done(std::unexpected{*trouble_});
-  const RunQuery& query = reply.query;
-  const std::size_t limit = std::clamp<std::size_t>(query.limit, 1, 10'000);
-  const std::uint64_t below = reply.below == 0 ? UINT64_MAX : reply.below;
-  store::RunFilter filter{.status = query.status};
-  if (query.created_from) filter.created_from = query.created_from->time_since_epoch().count();
-  if (query.created_before) filter.created_before = query.created_before->time_since_epoch().count();
-  auto rows = store_.find(filter, reply.below, limit);
-  if (!rows) return reply.done(std::unexpected{rows.error()});
-
-  // What is in memory is newer than its row, and may have none.
-  const std::uint64_t lowest = rows->size() == limit ? rows->back().run : 0;
-  std::map<std::uint64_t, RunInfo, std::greater<>> found;
-  for (const store::StoredRun& row : *rows) {
-    if (core_.find(row.run) != nullptr) continue;
-    const core::NumberedPlan* const plan = core_.plan(row.plan);
-    RunInfo info{.id = id(row.run, row.created),
-                 .name = plan != nullptr ? plan->plan->name : "",
-                 .status = row.status,
-                 .created = WallTime{Duration{row.created}},
-                 .key = row.key};
-    if (row.ended != 0) info.ended = WallTime{Duration{row.ended}};
-    found.emplace(row.run, std::move(info));
-  }
-  core_.for_each_run([&](const core::Run& run) {
-    if (run.number >= below || run.number < lowest || run.plan == nullptr) return;
-    if (query.status && run.status != *query.status) return;
-    if (run.created < filter.created_from || run.created >= filter.created_before) return;
-    found.emplace(run.number, info_of(run));
-  });
-  reply.next_below = lowest;
-  for (auto& [number, info] : found) {
-    if (reply.runs.size() == limit) {
-      reply.next_below = number + 1;
-      break;
-    }
-    if (query.name.empty() || info.name == query.name) reply.runs.push_back(std::move(info));
-  }
-  answer_later(std::move(find.reply), {});
+  return true;
 }
 
 void Loop::answer_later(std::shared_ptr<Reply> reply, std::expected<void, Error> answer) {
@@ -497,6 +466,9 @@ void Loop::abandon_replies(const Error& error) {
   answer_reports(exec::ReportTaken::not_now);
   for (auto& [run, reply] : waiting_for_end_) reply->done(std::unexpected{error});
   waiting_for_end_.clear();
+  for (Input& input : std::exchange(waiting_, {})) refuse(input, error);
+  waiting_runs_.clear();
+  refuse_finds(error);
 }
 
 EngineStats Loop::stats() const {

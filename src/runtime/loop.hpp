@@ -5,9 +5,14 @@
 // end_write(). Up to two batches are on their way: while one is being synced the next is filled. Effects of a batch (attempts to
 // start, answers to callers) are released by end_write() and never before.
 //
+// It never waits for the store either: what it wants to know it asks with begin_read(), and end_read() tells it. An input that needs a run
+// which is not in memory, or a key, waits until the store has been asked, and with it all later ones for the same run. Only recover() reads
+// by itself.
+//
 // Runs with nothing to do for long are written as images and leave memory; they come back when they are due. So does what is submitted
 // when memory is full. The journal is kept short by writing images of the runs that have been in it longest.
-// Thread safety: none; one thread drives it. The store may be written by another thread between begin_write() and end_write().
+// Thread safety: none; one thread drives it. The store may be written by another thread between begin_write() and end_write(), and read by
+// others between begin_read() and end_read().
 #pragma once
 
 #include <cstdint>
@@ -16,9 +21,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -26,9 +33,12 @@
 #include "exec/executor.hpp"
 #include "runtime/inputs.hpp"
 #include "runtime/journal.hpp"
+#include "runtime/look_ups.hpp"
 #include "runtime/outputs_cache.hpp"
 #include "runtime/parentage.hpp"
+#include "runtime/reads.hpp"
 #include "runtime/retention.hpp"
+#include "runtime/stored_runs.hpp"
 #include "runtime/young_keys.hpp"
 #include "store/store.hpp"
 
@@ -47,7 +57,10 @@ struct LoopSettings {
   std::size_t rows_a_turn = 1024;       // loaded from the store
   std::size_t removals_a_turn = 256;    // by retention
   std::size_t images_to_shorten = 512;  // for each commit, when the journal is too long
+  std::size_t waiting_max = 65'536;     // inputs that wait for the store; more are refused as `full`
   const TypeTree* types = nullptr;
+  // The plan of a task that does what a function wants.
+  std::function<std::expected<const BookedPlan*, Error>(const exec::Command&)> plan_of_command = {};
 };
 
 // Watches events as they become durable. It must return quickly and may not call back.
@@ -83,7 +96,7 @@ struct Batch {
     std::vector<event::AttemptId> take_backs;
   };
   store::Commit commit;
-  std::vector<Orders> orders;                // by the executor's number
+  std::vector<Orders> orders;             // by the executor's number
   std::vector<event::AttemptId> settled;  // for whichever executor keeps places for them
   std::vector<core::Prepare> prepares;
   std::vector<Answer> answers;
@@ -122,6 +135,12 @@ class Loop {
   std::optional<Writing> begin_write(Time now);  // std::nullopt: nothing to write now, or somebody is writing
   void end_write(store::Result<void> result, Time now);
 
+  // What is to be read now, with perform(); it stays as it is until end_read(). nullptr: nothing, or readings of this kind are on their way.
+  const ReadRequest* begin_read(Reading kind, Time now);
+  void end_read(Reading kind, ReadAnswer&& answer, Time now);
+  // Somebody's answer depends on a reading.
+  bool waits_for_store() const noexcept { return !waiting_.empty() || !finds_.empty() || finding_; }
+
   std::size_t outstanding() const noexcept { return outstanding_.size(); }
   bool has_news() const noexcept;                                    // build() would find something ...
   bool has_news_now() const noexcept;                                // ... and has room for it
@@ -131,23 +150,26 @@ class Loop {
   // What happens next only if it may: nothing new is started any more.
   void stop_starting();
   bool has_reserved() const noexcept { return core_.counters().reserved > 0; }
+  // Whoever has sent it is told so, if anybody can be; nothing else is done with it.
+  static void refuse(Input& input, const Error& error);
   // No answer will come any more: everybody who waits is told so.
   void abandon_replies(const Error& error);
 
   void set_observer(Observer* observer) noexcept { observer_ = observer; }
   EngineStats stats() const;
   std::uint64_t secret() const noexcept { return secret_; }
+  std::uint32_t slot() const noexcept { return slot_; }
   core::Core& core() noexcept { return core_; }
 
  private:
-  // loop.cpp
+  // loop.cpp. Those that give false have done nothing: something has to be read first.
   void take(Ended&& ended, Time now);
   void take(Began&& began, Time now) { core_.began(began.id, began.when, now); }
   bool start_ready(Time now);
   std::vector<std::size_t> promised_jobs() const;
-  void take(Submit&& submit, Time now);
-  void take(Operate&& operate, Time now);
-  void take(Ask&& ask, Time now);
+  bool take(Submit&& submit, Time now);
+  bool take(Operate&& operate, Time now);
+  bool take(Ask&& ask, Time now);
   void take(Find&& find, Time now);
   void take(OpenQueue&& queue, Time now);
   void take(RoomChanged&&, Time) {}
@@ -155,9 +177,8 @@ class Loop {
   void take(Begins&& begins, Time now);
   std::expected<void, Error> admit(std::size_t runs) const;
   void accept(NewRun& run, const std::optional<RunId>& known, Time now);
-  std::expected<std::optional<RunId>, Error> id_of_key(const std::string& key);
   std::expected<void, Error> operate_on(core::Run& run, Operate& operate, Time now);
-  std::expected<void, Error> remove(const Operate& operate);
+  std::optional<std::expected<void, Error>> remove(const Operate& operate);
   void count_if_open(core::Run& run);
   void answer_later(std::shared_ptr<Reply> reply, std::expected<void, Error> answer);
   void tell_trouble(const Error& error);  // to everybody whose answer waits for a commit
@@ -165,13 +186,23 @@ class Loop {
   void put_payload(std::uint64_t run, const Payload& payload, std::string body);
   void put_evidence(std::uint64_t run, const Failure& failure, std::string body = {});
   void describe(const core::Run& run, AskReply& reply) const;
-  RunInfo info_of(const core::Run& run) const;
   RunId id(std::uint64_t number, Time created) const noexcept;
+
+  // functions.cpp: durable functions, which are told what has ended and say what follows
+  void take(AddExecutor&& added, Time) { executors_.push_back(added.executor); }
+  void take(exec::Decided&& decided, Time now);
+  void take_function_starts();
+  bool advance_functions(Time now);
+  void announce_functions();
+  exec::News news_of(core::Run& run, const core::Item& own);
+  Payload readable(const Payload& payload) const;
+  bool perform(core::Run& run, exec::Command& command, Time now);
 
   // children.cpp: attempts that go on as runs of their own
   void take(HandOver&& over, Time now);
-  void take(Allow&& allow, Time now);
+  bool take(Allow&& allow, Time now);
   void retry_hand_overs(Time now);
+  void want_children();
   bool hand_over(HandOver& over, Time now);
   void hand_over_to(core::Run& child, const HandOver& over, Time now);
   void record_hand_over(const HandOver& over, const RunId& child, bool reopens, Time now);
@@ -182,11 +213,12 @@ class Loop {
   void tell(core::Run& parent, const ParentPlace& place, core::Run& child, Time now);
   void end_attempt(const event::AttemptId& attempt, const core::Run& child, Time now);
   bool call_back(const core::Recall& recall, Time now);
+  bool are_children_known(const core::Run& run);
   void allow_children(const core::Run& run, bool resumes, Time now);
 
   // reports.cpp: attempts whose work was accepted elsewhere, and what is reported about them
   void take(exec::Accepted&& accepted, Time now);
-  void take(Reported&& reported, Time now);
+  bool take(Reported&& reported, Time now);
   bool take_judged(Ended& ended, Time now);
   bool take_early(const exec::Outcome& outcome, Time now);
   void judge(const event::AttemptId& id, std::string body, std::function<void(exec::ReportTaken)> answer, Time now);
@@ -220,19 +252,37 @@ class Loop {
 
   // recovery.cpp
   store::Result<void> replay_journal(Time now);
+  void take_open_runs(const store::Result<Rows>& rows, Time now);
+  void take_due_runs(const ReadRequest::DueRuns& asked, const ReadAnswer& answer, Time now);
+  std::optional<ReadRequest::DueRuns> due_runs_to_read(Time now);
+  core::Run* revive(const store::StoredRun& row);
+  void take_in(core::Run& run, Time now);
+  Time earliest_due_outstanding() const noexcept;
+  Time parked_after() const noexcept;
+  void remove_expired(const std::vector<std::uint64_t>& expired, Time now);
+
+  // reading.cpp: what has to be read, and who waits for it
+  template <class T>
+  using Looked = std::optional<store::Result<T>>;  // std::nullopt: it has to be read first, and is asked for
   struct Loaded {
     core::Run* run = nullptr;  // nullptr: there is no such run
     bool fresh = false;        // it was not in memory, and is not live
   };
-  store::Result<Loaded> load(const RunId& id);
+  Looked<Loaded> load(const RunId& id);
   void unload(const Loaded& loaded);  // again, unless something happened to it
-  core::Run* revive(const store::StoredRun& row);
-  void take_in(core::Run& run, Time now);
+  Looked<std::optional<RunId>> id_of_key(const std::string& key);
+  bool must_wait_behind_others(const Input& input) const;
+  void put_aside(Input&& input);
+  void refuse_finds(const Error& error);
+  void try_waiting_again(Time now);
   void reading_failed(const Error& why, Time now);
-  bool load_open_runs(Time now);
-  bool load_due_runs(Time now);
-  Time earliest_due_outstanding() const noexcept;
-  void apply_retention(Time now);
+  const ReadRequest* begin_look_ups(Time now);
+  const ReadRequest* begin_listing(Time now);
+  void end_look_ups(ReadAnswer&& answer, Time now);
+  void end_listing(ReadAnswer&& answer, Time now);
+  void finish_find(Find&& find, const store::Result<Rows>& rows);
+  void left_memory(const core::Run& run);
+  void removed(std::span<const std::uint64_t> runs);
 
   store::Store& store_;
   Executors executors_;
@@ -274,9 +324,33 @@ class Loop {
   bool loading_ = true;
   std::uint64_t open_cursor_ = 0;
   store::DueCursor due_cursor_;
-  std::optional<Time> next_due_;          // of the parked runs; not exact: may be too early
-  Time read_again_ = 0;                   // the store could not be read: not before this
+  std::optional<Time> next_due_;  // of the parked runs; not exact: may be too early
+  Time read_again_ = 0;           // the store could not be read: not before this
+
+  LookUps look_ups_;
+  std::deque<Input> waiting_;  // in the order in which they came
+  std::unordered_set<std::uint64_t> waiting_runs_;
+  bool tries_again_ = false;  // something in there could not be read
+  std::deque<Find> finds_;
+  std::optional<Find> finding_;  // it is being read
+  struct OnTheWay {
+    bool is_reading = false;
+    ReadRequest request;
+  };
+  OnTheWay looking_up_;
+  OnTheWay listing_;
+  bool is_spoiled_ = false;            // the store had trouble while there were look-ups
+  Time parked_meanwhile_ = INT64_MAX;  // the earliest due time of what was parked while due runs are being read
+  bool was_told_ = false;              // what was read since the last turn
+  // What happened to runs while lists are being read: they may be in the list as they were before.
+  MeanwhileRuns meanwhile_;
+
   std::vector<core::Prepare> uncounted_;  // lists that could not be read
+  struct Unwritten {
+    std::uint64_t commit;
+    std::string body;
+  };
+  std::map<std::string, Unwritten, std::less<>> unwritten_;  // what functions are told before the store has it, by hash
   std::deque<HandOver> hand_overs_;       // that wait for the store
   using AttemptKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
   static AttemptKey key_of(const event::AttemptId& id) { return {id.run, id.step, id.item, id.token}; }
@@ -289,6 +363,8 @@ class Loop {
   std::uint64_t committed_bytes_ = 0;
 };
 
+// Has this commit happened, of whose append nobody knows? The store is opened again for this.
+store::Result<bool> is_written(store::Store& store, const store::Commit& commit);
 // Writes one commit. With `verify` the store is opened again first, and what is already there is not written twice.
 store::Result<void> write_commit(store::Store& store, const store::Commit& commit, bool verify);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "event/attributes.hpp"
 #include "text/nearest.hpp"
 
 namespace reprise::runtime {
@@ -101,6 +102,14 @@ std::string cycle_in(const Flow& flow) {
   return found;
 }
 
+RunAttributes attributes_of(const Task& task) {
+  return {.labels = task.labels,
+          .queue = task.queue,
+          .tenant = task.tenant,
+          .max_cost = task.max_cost,
+          .traceparent = task.traceparent};
+}
+
 }  // namespace
 
 PlanBook::PlanBook(PolicyDefaults defaults, core::FactsDecoder facts)
@@ -177,10 +186,67 @@ const BookedPlan* PlanBook::plan(std::uint32_t number) const {
 std::expected<void, Error> PlanBook::add_handler(const std::string& name, HandlerOptions options) {
   if (name.empty() || name.size() > 200) return invalid("the name of a handler has 1 to 200 characters");
   const std::lock_guard lock{mutex_};
+  if (functions_.contains(name)) return invalid("there is a function named " + quoted(name) + " already");
   const auto plan = book(task_plan(name, options));
   if (!plan) return std::unexpected{plan.error()};
   handlers_[name] = {std::move(options), *plan};
   return {};
+}
+
+std::expected<std::string, Error> PlanBook::add_function(const std::string& name, std::uint32_t version) {
+  if (name.empty() || name.size() > 200) return invalid("the name of a function has 1 to 200 characters");
+  const std::lock_guard lock{mutex_};
+  if (handlers_.contains(name)) return invalid("there is a handler named " + quoted(name) + " already");
+  const std::string queue = "function " + name + '@' + std::to_string(version);
+  core::Plan plan;
+  plan.name = name;
+  plan.is_function = true;
+  core::StepPlan& step = plan.steps.emplace_back();
+  step.name = std::make_shared<const std::string>(name);
+  step.handler = queue;
+  step.policy = policy::none;
+  settle_types(plan);
+  const auto booked = book(std::move(plan));
+  if (!booked) return std::unexpected{booked.error()};
+  KnownFunction& known = functions_[name];
+  if (known.plan == nullptr || version >= known.version) known = {version, *booked};
+  return queue;
+}
+
+std::expected<const BookedPlan*, Error> PlanBook::plan_of_command(const exec::Command& command) {
+  using event::OperationKind;
+  const std::lock_guard lock{mutex_};
+  core::Plan plan;
+  switch (command.kind) {
+    case OperationKind::call:
+    case OperationKind::undo: {
+      const auto found = handlers_.find(command.name);
+      if (found == handlers_.end()) return invalid(unknown("handler", command.name, names_in(handlers_)));
+      if (!command.retry && !command.timeout) return found->second.plan;
+      HandlerOptions options = found->second.options;
+      if (command.retry) options.retry = command.retry;
+      options.timeout = shorter(options.timeout, command.timeout);
+      plan = task_plan(command.name, options);
+      break;
+    }
+    case OperationKind::run:
+      plan = task_plan(std::string{closure_queue}, {.retry = command.retry, .timeout = command.timeout});
+      break;
+    case OperationKind::child:
+      return invalid("a function begins no runs of its own");
+    case OperationKind::sleep:
+    case OperationKind::mark:
+    case OperationKind::signal:
+    case OperationKind::promise: {
+      plan.name = name_of(command.kind);
+      core::StepPlan& step = plan.steps.emplace_back();
+      step.name = std::make_shared<const std::string>(plan.name);
+      const bool waits_for_time = command.kind == OperationKind::sleep || command.kind == OperationKind::mark;
+      step.kind = waits_for_time ? core::StepKind::wait : core::StepKind::signal;
+      break;
+    }
+  }
+  return book(std::move(plan));
 }
 
 core::Plan PlanBook::task_plan(const std::string& handler, const HandlerOptions& options) const {
@@ -197,7 +263,6 @@ std::expected<PlannedTask, Error> PlanBook::with_facts(const BookedPlan* plan, c
                                                        const HandlerOptions& options) {
   if (begins_too_late(task, task.retry ? *task.retry : plan->plan->steps.front().policy))
     return invalid("the delay of the task is not shorter than the time its policy gives it (stop.max_delay)");
-  if (!task.deadline && !task.retry) return PlannedTask{plan};
   core::RunFacts facts;
   if (task.deadline) facts.deadline = std::max<std::int64_t>(1, task.deadline->count());
   if (task.retry) {
@@ -206,8 +271,16 @@ std::expected<PlannedTask, Error> PlanBook::with_facts(const BookedPlan* plan, c
     if (policy.types != nullptr) facts.types = policy.types->added();
     facts.policy = std::make_shared<const Policy>(std::move(policy));
   }
+  return record(plan, facts, attributes_of(task));
+}
+
+std::expected<PlannedTask, Error> PlanBook::record(const BookedPlan* plan, const core::RunFacts& facts,
+                                                   RunAttributes attributes) {
+  if (auto settled = event::settle_attributes(attributes); !settled) return invalid(settled.error());
+  const std::string bytes = encode_facts(facts, event::encode_attributes(attributes));
+  if (bytes.empty()) return PlannedTask{plan};
   // Read back as the next process will read it: what could not be read then is refused now.
-  auto read = facts_.read(encode_facts(facts));
+  auto read = facts_.read(bytes);
   if (read == nullptr)
     return invalid("the policy of this task cannot be recorded: one of its rules has no RE2 pattern");
   return PlannedTask{plan, std::move(read)};
@@ -224,6 +297,11 @@ std::expected<PlannedTask, Error> PlanBook::plan_for(const Task& task) {
     return with_facts(found->second, task, {});
   }
   if (!task.items.empty() && !task.input.empty()) return invalid("a task has either an input or items");
+  if (const auto function = functions_.find(task.handler); function != functions_.end()) {
+    if (!task.items.empty()) return invalid("a function takes one input");
+    if (task.retry) return invalid("a function is not retried: the policies are those of what it calls");
+    return with_facts(function->second.plan, task, {});
+  }
   const auto found = handlers_.find(task.handler);
   if (found == handlers_.end()) return invalid(unknown("handler", task.handler, names_in(handlers_)));
   return with_facts(found->second.plan, task, found->second.options);
@@ -237,11 +315,11 @@ std::expected<EffectivePolicy, Error> PlanBook::effective_policy(std::string_vie
   return EffectivePolicy{step.policy, step.level};
 }
 
-std::expected<PlannedTask, Error> PlanBook::book_document(core::Plan plan) {
+std::expected<PlannedTask, Error> PlanBook::book_document(core::Plan plan, RunAttributes attributes) {
   const std::lock_guard lock{mutex_};
   const auto booked = book(std::move(plan));
   if (!booked) return std::unexpected{booked.error()};
-  return PlannedTask{*booked};
+  return record(*booked, {}, std::move(attributes));
 }
 
 // ---- flows ----------------------------------------

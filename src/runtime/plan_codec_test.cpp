@@ -218,7 +218,7 @@ TEST(CorePlan, equal_plans_give_equal_bytes_and_different_ones_do_not) {
 
 TEST(CorePlan, another_version_is_refused) {
   std::string bytes = encode_plan(plan_of(policy::standard));
-  bytes[0] = 4;
+  bytes[0] = 5;
   EXPECT_EQ(decode_plan(bytes, compile, nullptr).error().code, ErrorCode::store_newer);
   bytes[0] = 0;
   EXPECT_EQ(decode_plan(bytes, compile, nullptr).error().code, ErrorCode::store_damaged);

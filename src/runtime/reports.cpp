@@ -44,13 +44,16 @@ void Loop::take(exec::Accepted&& accepted, Time now) {
   if (!early_.empty()) judge_early(accepted.id, now);
 }
 
-void Loop::take(Reported&& reported, Time now) {
+bool Loop::take(Reported&& reported, Time now) {
   exec::Report& report = reported.report;
   const auto answer = [&](exec::ReportTaken taken) {
     answer_later(std::make_shared<ReportReply>(std::move(report.answer), taken), {});
+    return true;
   };
   if (trouble_ || !starting_ || slot_in(secret_, report.run) != slot_) return answer(exec::ReportTaken::not_now);
-  const auto found = load(report.run);
+  const auto looked = load(report.run);
+  if (!looked) return false;
+  const auto& found = *looked;
   if (!found) return answer(exec::ReportTaken::not_now);
   if (found->run == nullptr) return answer(exec::ReportTaken::over);
   core::Run& run = *found->run;
@@ -62,7 +65,8 @@ void Loop::take(Reported&& reported, Time now) {
   const event::AttemptId id{run.number, report.step, report.item, report.attempt};
   switch (core_.use_of({.id = id, .visit = report.visit, .success = report.success, .only_own = report.only_own})) {
     case core::Core::ReportUse::judge:
-      return judge(id, std::move(report.body), std::move(report.answer), now);
+      judge(id, std::move(report.body), std::move(report.answer), now);
+      return true;
     case core::Core::ReportUse::early:
       if (early_.size() >= early_max) return answer(exec::ReportTaken::not_now);
       early_.try_emplace(key_of(id), std::move(report.body));
@@ -75,6 +79,7 @@ void Loop::take(Reported&& reported, Time now) {
       break;
   }
   unload(*found);
+  return true;
 }
 
 // The first report of an attempt is judged; what comes meanwhile shares its answer.

@@ -9,53 +9,48 @@
 #pragma once
 
 #include <expected>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "runtime/shard_snapshot.hpp"
+#include "runtime/run_reader.hpp"
+#include "runtime/shard_reader.hpp"
 #include "store/ledger.hpp"
 
 namespace reprise::runtime {
 
-class Snapshot {
+class Snapshot final : public RunReader {
  public:
   // `not_found` when there is no such store.
   static std::expected<Snapshot, Error> open(std::string_view url);
   static std::expected<Snapshot, Error> open(std::vector<store::ShardView> shards);
   Snapshot(Snapshot&&) noexcept;
   Snapshot& operator=(Snapshot&&) noexcept;
-  ~Snapshot();
+  ~Snapshot() override;
+
+  // That shard is read by its owner, which is this process: its engine's reader, in place of the stored state.
+  void read_live(const store::Shard& shard, std::unique_ptr<ShardReader> reader);
 
   // Why a shard is missing from all that follows; its path is in the message.
   const std::vector<Error>& troubles() const noexcept;
   std::vector<store::Shard> shards() const;  // those that can be read
-
-  // Newest first, by time of creation.
-  std::expected<RunPage, Error> find(const RunQuery& query, std::string_view cursor = {});
-  std::expected<std::optional<RunId>, Error> find_key(std::string_view key);
-  // A full id, a unique prefix of one (at least 4 characters), @last or @last-failed. The error is a sentence; code `not_found` or,
-  // when several runs match, `invalid`.
-  std::expected<RunId, Error> resolve(std::string_view name);
-  // Of all runs, newest run first; at most `limit`.
-  std::expected<std::vector<DeadLetter>, Error> dead_letters(std::size_t limit);
-
   // Which shard has the run, if it is there. `not_found`: the id is not of this store.
   std::expected<store::Shard, Error> shard_of(const RunId& id) const;
-  // As in shard_snapshot.hpp, of the shard that has the run.
-  std::expected<std::optional<RunView>, Error> run(const RunId& id);
-  std::expected<std::vector<Event>, Error> events(const RunId& id);
-  std::expected<void, Error> each_event(const RunId& id, const std::function<bool(Event&&)>& visit);
-  std::expected<std::string, Error> payload(const RunId& id, std::string_view hash);
-  // What the failed attempt left behind, in the failure itself, wherever it was kept. What cannot be read stays as it is.
-  void add_evidence(const RunId& id, Failure& failure);
-  std::expected<std::vector<std::string>, Error> item_inputs(const RunId& id, std::string_view step, std::size_t limit);
-  std::expected<std::string, Error> item_input(const RunId& id, std::string_view step, std::uint32_t item);
-  std::expected<Replayed, Error> replay(const RunId& id);
-  std::expected<std::vector<DeadLetter>, Error> dead_letters_of(const RunId& id, std::size_t limit);
+
+  std::expected<RunPage, Error> find(const RunQuery& query, std::string_view cursor = {}) override;
+  std::expected<std::optional<RunId>, Error> find_key(std::string_view key) override;
+  std::expected<std::optional<RunView>, Error> run(const RunId& id) override;
+  std::expected<void, Error> each_event(const RunId& id, const std::function<bool(Event&&)>& visit) override;
+  std::expected<void, Error> each_item(const RunId& id, const std::function<bool(const ItemView&)>& visit) override;
+  std::expected<std::string, Error> item_input(const RunId& id, std::string_view step, std::uint32_t item) override;
+  std::expected<std::vector<std::string>, Error> item_inputs(const RunId& id, std::string_view step,
+                                                             std::size_t limit) override;
+  std::expected<Replayed, Error> replay(const RunId& id) override;
+  std::expected<std::vector<DeadLetter>, Error> dead_letters(std::size_t limit) override;
+  std::expected<std::vector<DeadLetter>, Error> dead_letters_of(const RunId& id, std::size_t limit) override;
+  std::expected<std::string, Error> payload(const RunId& id, std::string_view hash) override;
 
  private:
   struct State;

@@ -5,11 +5,12 @@
 // never removed, and taken again when their owner has ended, however it ended. All shards of a store share its secret, and ids carry the
 // slot: so an id says which shard has its run. docs/decisions/0015 says why.
 //
-// Thread safety: one thread at a time; any number of processes.
+// Thread safety: one thread at a time, but append() beside any other; any number of processes.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,9 @@ class Ledger {
   virtual Result<OwnedShard> open_shard(const Shard& shard) = 0;
   // All there are, by slot, each for looking only. The one with slot 0 is always among them; `not_found` if it is not there.
   virtual std::vector<ShardView> look() = 0;
+  // Commits of shards that this ledger gave to this process, at most one for each: as Store::append(), with an answer for each. Whether a shard
+  // is fenced is asked for all of them at one moment if the ledger can; each commit is all or nothing, and so is a transaction of several.
+  virtual std::vector<Result<void>> append(std::span<const ShardCommit> commits) { return append_each(commits); }
   // For the look-up of a key in all shards and the submit that follows: one process at a time. nullptr: another process has it.
   virtual Result<KeysLock> try_lock_keys() = 0;
 };

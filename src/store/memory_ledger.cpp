@@ -9,6 +9,7 @@
 namespace reprise::store {
 
 struct MemoryLedger::Place {
+  std::shared_ptr<std::mutex> owners;  // of all shards: who owns what changes only while it is held
   std::unique_ptr<Store> store;
   std::uint64_t epoch = 0;  // rises with each owner, and when ownership lapses
   bool is_owned = false;
@@ -24,15 +25,21 @@ class Door final : public StoreView {
   explicit Door(std::shared_ptr<Place> place) : place_{std::move(place)} {}  // for looking
   Door(std::shared_ptr<Place> place, std::uint64_t epoch) : place_{std::move(place)}, epoch_{epoch} {}
   ~Door() override {
+    const std::scoped_lock lock{*place_->owners};
     if (is_owner()) place_->is_owned = false;
   }
 
   void let_go() override {}
   Result<void> append(const Commit& commit) override {
+    const std::scoped_lock lock{*place_->owners};
+    return append_while_locked(commit);
+  }
+  Result<void> append_while_locked(const Commit& commit) {
     if (auto allowed = check_owner(); !allowed) return allowed;
     return inner().append(commit);
   }
   Result<void> reopen() override {
+    const std::scoped_lock lock{*place_->owners};
     if (auto allowed = check_owner(); !allowed) return allowed;
     return inner().reopen();
   }
@@ -90,17 +97,19 @@ MemoryLedger::MemoryLedger(std::uint64_t secret, const LedgerSettings& settings)
 MemoryLedger::~MemoryLedger() = default;
 
 Result<OwnedShard> MemoryLedger::claim() {
+  const std::scoped_lock lock{*owners_};
   const auto free = std::ranges::find(places_, false, [](const auto& place) { return place->is_owned; });
   if (free != places_.end()) return own(*free);
   if (places_.size() == shards_max_)
     return std::unexpected{
         Error{ErrorCode::full, std::to_string(shards_max_) + " owners work with this store already."}};
   const auto slot = static_cast<std::uint32_t>(places_.size());
-  places_.push_back(std::make_shared<Place>(Place{.store = make_memory_store(secret_, slot)}));
+  places_.push_back(std::make_shared<Place>(Place{.owners = owners_, .store = make_memory_store(secret_, slot)}));
   return own(places_.back());
 }
 
 Result<OwnedShard> MemoryLedger::open_shard(const Shard& shard) {
+  const std::scoped_lock lock{*owners_};
   if (shard.slot >= places_.size())
     return std::unexpected{Error{ErrorCode::not_found, "There is no shard " + std::to_string(shard.slot) + "."}};
   if (places_[shard.slot]->is_owned)
@@ -116,6 +125,14 @@ std::vector<ShardView> MemoryLedger::look() {
   return views;
 }
 
+// Nobody's ownership changes between them.
+std::vector<Result<void>> MemoryLedger::append(std::span<const ShardCommit> commits) {
+  const std::scoped_lock lock{*owners_};
+  std::vector<Result<void>> results;
+  for (const auto& [shard, commit] : commits) results.push_back(dynamic_cast<Door&>(*shard).append_while_locked(*commit));
+  return results;
+}
+
 Result<KeysLock> MemoryLedger::try_lock_keys() {
   if (!keys_lock_.expired()) return nullptr;
   KeysLock lock = std::make_shared<int>();
@@ -124,6 +141,7 @@ Result<KeysLock> MemoryLedger::try_lock_keys() {
 }
 
 void MemoryLedger::lapse(std::uint32_t slot) {
+  const std::scoped_lock lock{*owners_};
   if (slot >= places_.size() || !places_[slot]->is_owned) return;
   places_[slot]->is_owned = false;
   ++places_[slot]->epoch;

@@ -4,11 +4,12 @@
 // store refuses to append with `fenced`, whether or not the shard has a new owner; it may still read.
 //
 // Views see what is there when they are asked, as others do after let_go().
-// Thread safety: as ledger.hpp says.
+// Thread safety: as ledger.hpp says; lapse() beside anything.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "store/ledger.hpp"
 
@@ -22,9 +23,10 @@ class MemoryLedger final : public Ledger {
   Result<OwnedShard> claim() override;
   Result<OwnedShard> open_shard(const Shard& shard) override;
   std::vector<ShardView> look() override;
+  std::vector<Result<void>> append(std::span<const ShardCommit> commits) override;
   Result<KeysLock> try_lock_keys() override;
 
-  // The shard's owner, if there is one, owns it no more.
+  // The shard's owner, if there is one, owns it no more. Not while an append is in progress: it waits.
   void lapse(std::uint32_t slot);
 
   struct Place;  // one shard: what it holds, and who may write
@@ -32,6 +34,7 @@ class MemoryLedger final : public Ledger {
  private:
   std::uint64_t secret_;
   std::uint32_t shards_max_;
+  std::shared_ptr<std::mutex> owners_ = std::make_shared<std::mutex>();
   std::vector<std::shared_ptr<Place>> places_;  // by slot
   std::weak_ptr<const void> keys_lock_;
 };

@@ -28,6 +28,13 @@ void Commit::clear() {
   bytes.clear();
 }
 
+std::vector<Result<void>> append_each(std::span<const ShardCommit> commits) {
+  std::vector<Result<void>> results;
+  results.reserve(commits.size());
+  for (const auto& [shard, commit] : commits) results.push_back(shard->append(*commit));
+  return results;
+}
+
 Result<std::unique_ptr<Store>> open_store(std::string_view url) {
   const auto address = base::parse_store_address(url);
   if (!address) return refused(address.error());

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -172,6 +173,14 @@ class Store {
   // How many runs have a row that is open, parked or not.
   virtual Result<std::uint64_t> count_open() = 0;
 };
+
+// A commit of one of several shards that have the same writer.
+struct ShardCommit {
+  Store* shard;
+  const Commit* commit;
+};
+// One after the other, each as append() does it, with an answer for each.
+std::vector<Result<void>> append_each(std::span<const ShardCommit> commits);
 
 // `url` is memory: or sqlite:PATH (a path alone is sqlite). Takes ownership of the store until it is destroyed: a second owner
 // is refused with store_locked.

@@ -11,8 +11,10 @@
 #include "cli/io.hpp"
 #include "cli/look/look_commands.hpp"
 #include "cli/look/looking.hpp"
+#include "cli/run/this_machine.hpp"
 #include "cli/store_option.hpp"
 #include "exec/http/http_features.hpp"
+#include "flow/reader/reader.hpp"
 #include "store/sqlite/file_system.hpp"
 #include "store/sqlite/owner_lock.hpp"
 #include "store/sqlite/schema.hpp"
@@ -158,9 +160,24 @@ Check check_http() {
           fmt::format("libcurl {} with {}{}", features.version, features.tls, features.http2 ? ", HTTP/2" : "")};
 }
 
+// What a document needs of this machine: valid, and its programs and libraries here.
+std::vector<Check> check_document(const std::string& path) {
+  const std::string name = "document";
+  const auto file = read_input(path);
+  if (!file) return {{name, false, fmt::format("{} cannot be read", path)}};
+  const auto read = flow::read_flow(file->text, file->name);
+  if (!read) return {{name, false, fmt::format("{} is not valid", path), "reprise validate says why"}};
+  std::vector<Check> checks;
+  for (const Diagnostic& missing : missing_here(read->flow, file->name, Severity::error))
+    checks.push_back(
+        {name, false, fmt::format("{}:{}: {}", file->name, missing.line, missing.message), missing.help});
+  if (checks.empty()) checks.push_back({name, true, fmt::format("{}: what it needs is here", file->name)});
+  return checks;
+}
+
 void print_text(const std::vector<Check>& checks) {
   for (const Check& check : checks) {
-    print(fmt::format("{:<8}{:<8}{}\n", check.name, check.ok ? "ok" : "TROUBLE", check.message));
+    print(fmt::format("{:<8} {:<8}{}\n", check.name, check.ok ? "ok" : "TROUBLE", check.message));
     if (!check.remedy.empty()) print(fmt::format("{:<16}{}\n", "", check.remedy));
   }
 }
@@ -194,6 +211,9 @@ int doctor(const DoctorOptions& options) {
   }
   checks.push_back(check_shell());
   checks.push_back(check_http());
+  for (const std::string& file : options.files) {
+    for (Check& check : check_document(file)) checks.push_back(std::move(check));
+  }
   const bool ok = std::ranges::all_of(checks, &Check::ok);
   if (options.json) {
     print_document(url, checks, ok);

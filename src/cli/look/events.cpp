@@ -9,23 +9,32 @@
 #include "cli/look/look_commands.hpp"
 #include "cli/look/looking.hpp"
 #include "cli/store_option.hpp"
+#include "observe/words.hpp"
 
 namespace reprise::cli {
 namespace {
 
 constexpr std::chrono::milliseconds look_again_after{200};
 
+// Who asked for it, and why, if the line has not said so.
+std::string asked_words(const Event& event) {
+  const std::string by = observe::asker_words(event.request);
+  if (by.empty()) return "";
+  const bool has_why = event.type == EventType::cancel_requested || event.request->why.empty();
+  return "," + by + (has_why ? "" : ": " + event.request->why);
+}
+
 // Prints what came after `last`, which it moves on.
 std::expected<void, Error> print_new(Looked& looked, const EventsOptions& options, std::uint64_t& last) {
   const observe::PlainPrinter printer = looked.printer();
-  return looked.snapshot.each_event(looked.id, [&](Event&& event) {
+  return looked.reader->each_event(looked.id, [&](Event&& event) {
     if (event.sequence <= last) return true;
     last = event.sequence;
     if (options.run.json) {
-      if (event.failure) looked.snapshot.add_evidence(looked.id, *event.failure);
+      if (event.failure) looked.reader->add_evidence(looked.id, *event.failure);
       print(to_json(event) + "\n");
     } else if (const std::string line = printer.line(event); !line.empty()) {
-      print(line + "\n");
+      print(line + asked_words(event) + "\n");
     }
     return true;
   });

@@ -32,7 +32,7 @@ bool is_at(const observe::RunReport& report, const observe::TroubledItem& item,
 
 std::expected<FailedWork, Error> failed_work_of(Looked& looked) {
   observe::RunReporter reporter{looked.view.plan, ends_only};
-  const auto read = looked.snapshot.each_event(looked.id, [&](const Event& event) {
+  const auto read = looked.reader->each_event(looked.id, [&](const Event& event) {
     reporter.add(event);
     return true;
   });

@@ -91,7 +91,7 @@ int failures(const FailuresOptions& options) {
   const auto work = failed_work_of(*looked);
   if (!work) return show_error(work.error());
   std::vector<FailedItem> meant = those_meant(*work, {}, *filter);
-  for (FailedItem& each : meant) looked->snapshot.add_evidence(looked->id, each.trouble.failure);
+  for (FailedItem& each : meant) looked->reader->add_evidence(looked->id, each.trouble.failure);
   std::vector<observe::FailedPiece> pieces;
   for (const FailedItem& each : meant) pieces.push_back({&each.trouble, each.fingerprint});
   const auto groups = observe::failure_groups(pieces);

@@ -58,7 +58,7 @@ bool print_file(const std::string& path, bool ends_line) {
 // There is no file: because nothing was written, or because nothing of that kind ever ran?
 int explain_nothing(Looked& looked, const std::optional<FoundPlace>& place, const LogsOptions& options) {
   std::uint64_t attempts = 0;  // the highest number among those that were asked for
-  const auto read = looked.snapshot.each_event(looked.id, [&](const Event& event) {
+  const auto read = looked.reader->each_event(looked.id, [&](const Event& event) {
     const bool is_wanted =
         !place || (event.step == looked.view.steps[place->step].name && place->item.value_or(event.item) == event.item);
     if (is_wanted && event.type == EventType::started) attempts = std::max(attempts, event.attempt);
@@ -85,7 +85,7 @@ class FollowedLabels {
     looked_ = &looked;
     if (!labels_) {
       labels_.emplace(document_of_run(looked.view.input), [this](std::string_view step) {
-        auto items = looked_->snapshot.item_inputs(looked_->id, step, ItemLabels::items_max);
+        auto items = looked_->reader->item_inputs(looked_->id, step, ItemLabels::items_max);
         return items ? *std::move(items) : std::vector<std::string>{};
       });
     }
@@ -120,7 +120,7 @@ int follow_logs(const LogsOptions& options) {
                                          (*place)->item.value_or(event.item) == event.item);
         return is_here && (!options.attempt || *options.attempt == event.attempt);
       };
-      const auto read = looked->snapshot.each_event(looked->id, [&](const Event& event) {
+      const auto read = looked->reader->each_event(looked->id, [&](const Event& event) {
         if (event.sequence <= last) return true;
         last = event.sequence;
         if (event.step.empty() || !is_wanted(event)) return true;

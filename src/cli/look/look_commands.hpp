@@ -17,6 +17,7 @@ struct RunsOptions {
   std::optional<RunStatus> status = {};
   std::string flow = {};               // its name, or that of a handler; empty = any
   std::optional<Duration> since = {};  // created within this long before now
+  std::vector<std::string> filter = {};  // words of index/filter.hpp: label:team=a
   std::uint64_t limit = 50;
   bool json = false;
 };
@@ -59,6 +60,7 @@ struct FailuresOptions {
 };
 
 struct DoctorOptions {
+  std::vector<std::string> files;  // documents that are to run here
   std::string store = {};
   bool json = false;
 };

@@ -90,15 +90,34 @@ class CliLook : public ::testing::Test {
                                         .needs = {"list"},
                                         .for_each = "list",
                                         .on_failure = OnFailure::dead_letter}}}));
-    flaky_ = engine.submit({.handler = "flaky", .input = "in", .key = "key-1"}).value();
+    flaky_ = engine
+                 .submit({.handler = "flaky",
+                          .input = "in",
+                          .key = "key-1",
+                          .labels = {{"team", "a"}, {"tier", "gold"}},
+                          .tenant = "acme"})
+                 .value();
     ASSERT_TRUE(engine.wait(flaky_, 60s));
-    letters_ = engine.submit({.flow = "letters"}).value();
+    letters_ = engine.submit({.flow = "letters", .labels = {{"team", "b"}}}).value();
     ASSERT_TRUE(engine.wait(letters_, 60s));
     bad_ = engine.submit({.handler = "bad"}).value();
     ASSERT_TRUE(engine.wait(bad_, 60s));
     later_ = engine.submit({.handler = "flaky", .delay = 24h}).value();
   }
   static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
+
+  // The flows of the runs that a filter finds, oldest first.
+  static std::vector<std::string> found(const std::vector<std::string>& filter) {
+    const Answer answer = answer_of([&] { return runs({.store = url_, .filter = filter, .json = true}); });
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    std::vector<std::string> flows;
+    std::istringstream in{answer.out};
+    for (std::string line; std::getline(in, line);) {
+      const std::size_t from = line.find(R"("flow":")") + 8;
+      flows.insert(flows.begin(), line.substr(from, line.find('"', from) - from));
+    }
+    return flows;
+  }
 
   static RunOptions of(const RunId& run, bool json = false) {
     return {.store = url_, .run = to_string(run), .json = json};
@@ -135,6 +154,65 @@ TEST_F(CliLook, RunsListsTheNewestFirst) {
   const Answer few = answer_of([] { return runs({.store = url_, .limit = 2, .json = true}); });
   expect_json_lines(few.out, 2);
   EXPECT_HAS(few.err, "--limit");
+}
+
+using Flows = std::vector<std::string>;
+
+TEST_F(CliLook, RunsFindsWhatRowsSay) {
+  EXPECT_EQ(found({}), (Flows{"flaky", "letters", "bad", "flaky"}));
+  EXPECT_EQ(found({"status:failed"}), (Flows{"bad"}));
+  EXPECT_EQ(found({"status:failed,interrupted"}), (Flows{"bad", "flaky"})) << "nobody works on the last one";
+  EXPECT_EQ(found({"status:running"}), (Flows{}));
+  EXPECT_EQ(found({"flow:letters"}), (Flows{"letters"}));
+  EXPECT_EQ(found({"flow:letters,bad"}), (Flows{"letters", "bad"}));
+  EXPECT_EQ(found({"key:key-1"}), (Flows{"flaky"}));
+  EXPECT_EQ(found({"since:1h"}).size(), 4U);
+  EXPECT_EQ(found({"since:2100-01-01T00:00:00Z"}), (Flows{}));
+  EXPECT_EQ(found({"until:1h"}), (Flows{}));
+  EXPECT_EQ(found({"until:2100-01-01T00:00:00Z"}).size(), 4U);
+}
+
+TEST_F(CliLook, RunsFindsWhatOnlyTheStateOfARunSays) {
+  EXPECT_EQ(found({"label:team=a"}), (Flows{"flaky"}));
+  EXPECT_EQ(found({"label:team=b"}), (Flows{"letters"}));
+  EXPECT_EQ(found({"label:team=a", "label:tier=gold"}), (Flows{"flaky"}));
+  EXPECT_EQ(found({"label:team=a", "label:team=b"}), (Flows{}));
+  EXPECT_EQ(found({"older:1h"}), (Flows{}));
+  EXPECT_EQ(found({"older:0s"}).size(), 4U);
+  EXPECT_EQ(found({"parent:" + to_string(flaky_)}), (Flows{}));
+}
+
+// A run is meant when one of its work items is.
+TEST_F(CliLook, RunsFindsRunsByTheirItems) {
+  EXPECT_EQ(found({"attempts:3+"}), (Flows{"flaky"}));
+  EXPECT_EQ(found({"attempts:2"}), (Flows{"letters"}));
+  EXPECT_EQ(found({"error:ValueError"}), (Flows{"bad"}));
+  EXPECT_EQ(found({"http:429"}), (Flows{})) << "that work has recovered";
+  EXPECT_EQ(found({"step:each", "item:1", "error:\"no answer\""}), (Flows{"letters"}));
+  EXPECT_EQ(found({"step:each", "item:0", "error:\"no answer\""}), (Flows{}));
+}
+
+TEST_F(CliLook, RunsSaysWhatItCannotFind) {
+  const auto refused = [](const std::string& word) {
+    return answer_of([&] { return runs({.store = url_, .filter = {word}}); });
+  };
+  for (const char* const wrong : {"label:team", "fingerprint:ab12", "stauts:failed", "nocolon", "older:soon"}) {
+    const Answer answer = refused(wrong);
+    EXPECT_EQ(answer.code, 2) << wrong;
+    EXPECT_EQ(answer.out, "") << wrong;
+  }
+  EXPECT_HAS(refused("stauts:failed").err, "did you mean status");
+  EXPECT_HAS(refused("label:team").err, "label:team=VALUE");
+}
+
+TEST_F(CliLook, RunsAndShowTellWhatARunHasForItself) {
+  const Answer list = answer_of([] { return runs({.store = url_, .filter = {"key:key-1"}, .json = true}); });
+  EXPECT_HAS(list.out, R"("labels":{"team":"a","tier":"gold"},"tenant":"acme")");
+  const Answer text = answer_of([] { return show({.run = of(flaky_)}); });
+  EXPECT_HAS(text.out, "label     team=a\nlabel     tier=gold\n");
+  EXPECT_HAS(text.out, "tenant    acme\n");
+  EXPECT_HAS(answer_of([] { return show({.run = of(flaky_, true)}); }).out, R"("labels":{"team":"a","tier":"gold"})");
+  EXPECT_HAS(answer_of([] { return events({.run = of(flaky_, true)}); }).out, R"("labels":{"team":"a","tier":"gold"})");
 }
 
 TEST_F(CliLook, ShowTellsHowARunStandsAndWhatToDo) {

@@ -36,7 +36,7 @@ observe::PlainPrinter Looked::printer() const {
 
 ItemLabels Looked::labels() {
   return {document_of_run(view.input), [this](std::string_view step) {
-            auto items = snapshot.item_inputs(id, step, ItemLabels::items_max);
+            auto items = reader->item_inputs(id, step, ItemLabels::items_max);
             return items ? *std::move(items) : std::vector<std::string>{};
           }};
 }
@@ -62,7 +62,7 @@ std::expected<Looked, int> look_at(const RunOptions& options) {
   if (!*view) return std::unexpected{show_error({ErrorCode::not_found, "there is no run " + to_string(*id)})};
   const auto shard = snapshot->shard_of(*id);
   if (!shard) return std::unexpected{show_error(shard.error())};
-  return Looked{*std::move(snapshot), *shard, *id, **std::move(view)};
+  return Looked{std::make_unique<runtime::Snapshot>(*std::move(snapshot)), *shard, *id, **std::move(view)};
 }
 
 bool is_worked_on(const store::Shard& shard, const RunId& run) {

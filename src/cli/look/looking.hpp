@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +21,7 @@
 namespace reprise::cli {
 
 struct Looked {
-  runtime::Snapshot snapshot;
+  std::unique_ptr<runtime::RunReader> reader;
   store::Shard shard;  // which has the run
   RunId id;
   runtime::RunView view;

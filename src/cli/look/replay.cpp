@@ -48,14 +48,14 @@ int replay(const RunOptions& options) {
   const observe::PlainPrinter printer = looked->printer();
   std::uint64_t events = 0;
   if (options.json) print(fmt::format("{{\"run\":\"{}\",\"story\":[", to_string(looked->id)));
-  const auto read = looked->snapshot.each_event(looked->id, [&](Event event) {
+  const auto read = looked->reader->each_event(looked->id, [&](Event event) {
     ++events;
     event.replayed = true;
     options.json ? print((events > 1 ? "," : "") + to_json(event)) : print_story(printer, event);
     return true;
   });
   if (!read) return show_error(read.error());
-  const auto replayed = looked->snapshot.replay(looked->id);
+  const auto replayed = looked->reader->replay(looked->id);
   if (!replayed) return show_error(replayed.error());
   if (options.json) {
     print(fmt::format("],\"events\":{},\"same\":{},\"replayed\":{},\"recorded\":{}}}\n", events, replayed->is_same,

@@ -116,7 +116,7 @@ int validate_replay(const RunOptions& options) {
   auto input = exec::decode_run_input(looked->view.input);
   if (!input) return usage_error("this run cannot be run again here: " + input.error());
   Ends before;
-  const auto read = looked->snapshot.each_event(looked->id, [&](const Event& event) {
+  const auto read = looked->reader->each_event(looked->id, [&](const Event& event) {
     add(before, event);
     return true;
   });

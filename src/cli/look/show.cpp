@@ -7,6 +7,7 @@
 #include "cli/look/show_page.hpp"
 #include "cli/store_option.hpp"
 #include "env/wall_clock.hpp"
+#include "event/attributes.hpp"
 #include "observe/report/run_report.hpp"
 #include "observe/words.hpp"
 #include "text/duration.hpp"
@@ -21,10 +22,21 @@ using observe::TroubledItem;
 
 constexpr std::size_t failures_shown = 10;
 
-std::expected<RunReport, Error> report_of(Looked& looked) {
+// What was asked of the run last, by whom, as long as it is so.
+bool still_holds(const Event& event, RunStatus status) {
+  if (!event.request) return false;
+  if (event.type == EventType::paused) return status == RunStatus::paused;
+  if (event.type == EventType::cancel_requested) return status == RunStatus::canceled || is_open(status);
+  return event.type == EventType::resumed || event.type == EventType::reopened;
+}
+
+std::expected<RunReport, Error> report_of(Looked& looked, std::optional<Event>& asked) {
   observe::RunReporter reporter{looked.view.plan};
-  const auto read = looked.snapshot.each_event(looked.id, [&](const Event& event) {
+  const auto read = looked.reader->each_event(looked.id, [&](const Event& event) {
     reporter.add(event);
+    const bool is_change = event.type == EventType::paused || event.type == EventType::resumed ||
+                           event.type == EventType::cancel_requested || event.type == EventType::reopened;
+    if (is_change) asked = still_holds(event, looked.view.info.status) ? std::optional{event} : std::nullopt;
     return true;
   });
   if (!read) return std::unexpected{read.error()};
@@ -98,7 +110,29 @@ void print_next(const RunOptions& options, const Looked& looked, const RunReport
   if (!is_open(status)) say("To try it again:", "retry");
 }
 
-void print_text(const RunOptions& options, const Looked& looked, const RunReport& report, WallTime now) {
+std::string cost_words(const Cost& cost) {
+  std::string words = cost.tokens > 0 ? observe::counted(cost.tokens, "token") : "";
+  if (cost.micros > 0) words += fmt::format("{}{}.{:06}", words.empty() ? "" : ", ", cost.micros / 1'000'000, cost.micros % 1'000'000);
+  return words;
+}
+
+std::string_view word_of_change(EventType type) {
+  return type == EventType::paused ? "paused" : type == EventType::cancel_requested ? "canceled"
+         : type == EventType::resumed                                              ? "resumed"
+                                                                                    : "reopened";
+}
+
+// by ada@host (reprise pause), 2026-11-18T10:00:00Z: maintenance
+std::string change_words(const Event& asked) {
+  const std::string by = observe::asker_words(asked.request);
+  const std::string& why = asked.request->why;
+  return (by.empty() ? "" : by.substr(1) + ", ") +
+         observe::date_and_time(std::chrono::floor<std::chrono::seconds>(asked.time)) +
+         (why.empty() ? "" : ": " + preview(why));
+}
+
+void print_text(const RunOptions& options, const Looked& looked, const RunReport& report, WallTime now,
+                const std::optional<Event>& asked) {
   const RunInfo& info = looked.view.info;
   const auto field = [](std::string_view name, std::string_view value) {
     print(fmt::format("{:<10}{}\n", name, value));
@@ -117,8 +151,15 @@ void print_text(const RunOptions& options, const Looked& looked, const RunReport
   } else {
     field("since", text::rough_duration(took));
   }
+  if (asked) field(word_of_change(asked->type), change_words(*asked));
   if (info.parent) field("parent", to_string(*info.parent));
   if (!info.key.empty()) field("key", preview(info.key));
+  const RunAttributes& attributes = info.attributes;
+  for (const auto& [name, value] : attributes.labels) field("label", preview(name + "=" + value));
+  if (!attributes.queue.empty()) field("queue", preview(attributes.queue));
+  if (!attributes.tenant.empty()) field("tenant", preview(attributes.tenant));
+  if (attributes.max_cost) field("max cost", cost_words(*attributes.max_cost));
+  if (!attributes.traceparent.empty()) field("trace", preview(attributes.traceparent));
   if (!looked.view.input.empty() && !looked.view.plan->is_document && looked.view.given_items() == 0)
     field("input", preview(looked.view.input));
   if (!looked.view.outcome.output.empty()) field("output", preview(looked.view.outcome.output));
@@ -181,7 +222,17 @@ text::Value trouble_value(const RunReport& report, const TroubledItem& item) {
   return value;
 }
 
-void print_document(Looked& looked, RunReport report) {
+text::Value change_value(const Event& asked) {
+  text::Value value = text::Value::map();
+  value.set("what", word(word_of_change(asked.type)));
+  value.set("time", observe::date_and_time(asked.time));
+  if (!asked.request->by.empty()) value.set("by", asked.request->by);
+  if (!asked.request->why.empty()) value.set("why", asked.request->why);
+  value.set("request", asked.request->id);
+  return value;
+}
+
+void print_document(Looked& looked, RunReport report, const std::optional<Event>& asked) {
   const RunInfo& info = looked.view.info;
   text::Value value = text::Value::map();
   value.set("run", to_string(info.id));
@@ -201,13 +252,15 @@ void print_document(Looked& looked, RunReport report) {
   value.set("attempts", whole(report.attempts()));
   value.set("retries", whole(report.retries()));
   value.set("recoveries", whole(report.recoveries));
+  event::set_attributes(value, info.attributes);
+  if (asked) value.set("asked", change_value(*asked));
   text::Value steps = text::Value::list();
   for (std::size_t step = 0; step < report.steps.size(); ++step)
     steps.add(step_value(report.steps[step], looked.view.plan->steps[step]));
   value.set("steps", std::move(steps));
   text::Value failures = text::Value::list();
   for (TroubledItem& item : report.troubled) {
-    looked.snapshot.add_evidence(looked.id, item.failure);
+    looked.reader->add_evidence(looked.id, item.failure);
     failures.add(trouble_value(report, item));
   }
   value.set("failures", std::move(failures));
@@ -223,12 +276,13 @@ int show(const ShowOptions& options) {
   auto looked = look_at(options.run);
   if (!looked) return looked.error();
   if (options.html) return show_page(options, *looked);
-  const auto report = report_of(*looked);
+  std::optional<Event> asked;
+  const auto report = report_of(*looked, asked);
   if (!report) return show_error(report.error());
   if (options.run.json) {
-    print_document(*looked, *report);
+    print_document(*looked, *report, asked);
   } else {
-    print_text(options.run, *looked, *report, wall_clock_now_exactly());
+    print_text(options.run, *looked, *report, wall_clock_now_exactly(), asked);
   }
   return exit_done;
 }

@@ -12,9 +12,9 @@ int show_page(const ShowOptions& options, Looked& looked) {
   observe::HtmlPage page{looked.view, about};
   constexpr std::size_t evidence_bytes_max = std::size_t{16} << 20U;  // of what attempts left behind; later ones are in the store
   std::size_t evidence_bytes = 0;
-  const auto read = looked.snapshot.each_event(looked.id, [&](Event&& event) {
+  const auto read = looked.reader->each_event(looked.id, [&](Event&& event) {
     if (event.failure && evidence_bytes < evidence_bytes_max) {
-      looked.snapshot.add_evidence(looked.id, *event.failure);
+      looked.reader->add_evidence(looked.id, *event.failure);
       evidence_bytes += event.failure->evidence.size();
     }
     page.add(event);

@@ -54,14 +54,22 @@ void add_commands(const PlaceOptions& options, const Looked& looked, const std::
   }
 }
 
-std::string policy_in_words(const core::StepPlan& plan, std::string_view whose) {
-  std::string text = fmt::format("  {} ({}):\n", whose, observe::level_words(plan.level));
-  const std::string explained = explain(plan.policy);
-  for (std::string_view words = explained; !words.empty();) {
+std::string indented(std::string_view words) {
+  std::string text;
+  while (!words.empty()) {
     const std::size_t end = std::min(words.find('\n'), words.size());
     text += fmt::format("    {}\n", words.substr(0, end));
     words.remove_prefix(std::min(end + 1, words.size()));
   }
+  return text;
+}
+
+std::string policy_in_words(const core::StepPlan& plan, std::string_view whose) {
+  std::string text =
+      fmt::format("  {} ({}):\n", whose, observe::level_words(plan.level)) + indented(explain(plan.policy));
+  for (const core::CommandPolicy& own : plan.command_policies)
+    text += fmt::format("  {} for failures of its command {} (line {}):\n", whose, own.command, own.line) +
+            indented(explain(own.policy));
   return text;
 }
 
@@ -237,7 +245,7 @@ void add_evidence(Looked& looked, std::vector<Explanation>& items, bool of_all) 
     for (RetryDecision& decision : item.decisions) {
       const bool is_wanted = of_all || &decision == &item.decisions.back();
       if (!is_wanted || !decision.failed.failure || bytes > bytes_max) continue;
-      looked.snapshot.add_evidence(looked.id, *decision.failed.failure);
+      looked.reader->add_evidence(looked.id, *decision.failed.failure);
       bytes += decision.failed.failure->evidence.size();
     }
   }
@@ -264,7 +272,7 @@ int why(const PlaceOptions& options) {
   std::optional<observe::WantedWork> wanted;
   if (*place) wanted = {static_cast<std::uint32_t>((*place)->step), (*place)->item};
   observe::Explainer explainer{looked->view.plan, wanted, source_of(*looked)};
-  const auto read = looked->snapshot.each_event(looked->id, [&](const Event& event) {
+  const auto read = looked->reader->each_event(looked->id, [&](const Event& event) {
     explainer.add(event);
     return true;
   });

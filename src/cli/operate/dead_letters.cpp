@@ -40,9 +40,9 @@ void print_table(const std::vector<DeadLetter>& letters) {
 // Each failed attempt of the item, in order.
 std::expected<std::vector<Event>, Error> failures_of(Looked& looked, const DeadLetter& letter) {
   std::vector<Event> failures;
-  const auto read = looked.snapshot.each_event(looked.id, [&](Event&& event) {
+  const auto read = looked.reader->each_event(looked.id, [&](Event&& event) {
     if (event.type != EventType::failed || event.step != letter.step || event.item != letter.item) return true;
-    if (event.failure) looked.snapshot.add_evidence(looked.id, *event.failure);
+    if (event.failure) looked.reader->add_evidence(looked.id, *event.failure);
     failures.push_back(std::move(event));
     return true;
   });
@@ -108,13 +108,13 @@ int dead_letters_show(const PlaceOptions& options) {
   if (!looked) return looked.error();
   const auto place = find_place(*looked, options.place);
   if (!place) return show_error(place.error());
-  const auto letters = looked->snapshot.dead_letters_of(looked->id, SIZE_MAX);
+  const auto letters = looked->reader->dead_letters_of(looked->id, SIZE_MAX);
   if (!letters) return show_error(letters.error());
   const std::string& step = looked->view.steps[(*place)->step].name;
   const std::uint32_t item = (*place)->item.value_or(0);
   for (const DeadLetter& letter : *letters) {
     if (letter.step != step || letter.item != item) continue;
-    const auto input = looked->snapshot.item_input(looked->id, step, item);
+    const auto input = looked->reader->item_input(looked->id, step, item);
     if (!input) return show_error(input.error());
     const auto failures = failures_of(*looked, letter);
     if (!failures) return show_error(failures.error());

@@ -11,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
 #include "cli/look/looking.hpp"
+#include "cli/operate/asker.hpp"
 #include "cli/operate/meant_work.hpp"
 #include "cli/operate/operator.hpp"
 #include "cli/run/run_commands.hpp"
@@ -21,7 +22,7 @@
 #include "observe/words.hpp"
 #include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
-#include "runtime/snapshot.hpp"
+#include "runtime/shard_snapshot.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -43,24 +44,27 @@ std::expected<Known, int> known_run(const std::string& store, const std::string&
 int done_or_error(const std::expected<void, Error>& answer) { return answer ? exit_done : show_error(answer.error()); }
 
 // Asks the owner of the shard, or becomes it for a moment. Other owners of a moment are worth waiting for.
-std::expected<void, Error> in_shard(const store::Shard& shard, const runtime::ControlRequest& request,
-                                    const std::function<std::expected<void, Error>(Engine&)>& here) {
+std::expected<void, Error> in_shard(const store::Shard& shard, const runtime::RunRequest& request) {
   constexpr int looks_max = 40;
   for (int look = 0;; ++look) {
-    if (auto answer = runtime::ask_owner(shard.path, request)) return *std::move(answer);
+    if (const auto answer = runtime::ask_owner(shard.path, runtime::control_request_of(request)))
+      return runtime::done_or_error(*answer);
     auto engine = runtime::EngineAccess::open({.store = "sqlite:" + shard.path, .threads = 1}, {});
-    if (engine) return here(*engine);
+    if (engine) {
+      const auto done = runtime::EngineAccess::perform(*engine, request);
+      return done ? std::expected<void, Error>{} : std::unexpected{done.error()};
+    }
     if (engine.error().code != ErrorCode::store_locked || look == looks_max) return std::unexpected{engine.error()};
     system_env().wait_until(system_env().now() + std::chrono::milliseconds{50}, {});
   }
 }
 
-int operate(const OperateOptions& options, std::string_view operation,
-            const std::function<std::expected<void, Error>(Engine&, const RunId&)>& here) {
+int operate(const OperateOptions& options, runtime::RunRequest request) {
   const auto known = known_run(options.store, options.run);
   if (!known) return known.error();
-  const runtime::ControlRequest request{std::string{operation}, to_string(known->id), options.text, options.payload};
-  return done_or_error(in_shard(known->shard, request, [&](Engine& engine) { return here(engine, known->id); }));
+  request.run = known->id;
+  request.by = asker(runtime::name_of(request.asked), options.why);
+  return done_or_error(in_shard(known->shard, request));
 }
 
 // Standard input of an exec that has not succeeded.
@@ -129,8 +133,9 @@ void tell_if_document_changed(const runtime::RunView& view, const WatchOptions& 
 }
 
 // A run whose handlers are functions of a C++ program is run by that program alone: it is asked, and goes on with it.
-int ask_program(const Known& known, const runtime::ControlRequest& request) {
-  if (const auto answer = runtime::ask_owner(known.shard.path, request)) return done_or_error(*answer);
+int ask_program(const Known& known, const runtime::RunRequest& request) {
+  if (const auto answer = runtime::ask_owner(known.shard.path, runtime::control_request_of(request)))
+    return done_or_error(runtime::done_or_error(*answer));
   print_error(
       fmt::format("reprise: run {} is work of a C++ program ({}), which alone has its handlers, and does not "
                   "run now. Start it: it continues its open runs by itself, and takes this command then.\n",
@@ -138,8 +143,13 @@ int ask_program(const Known& known, const runtime::ControlRequest& request) {
   return exit_usage;
 }
 
-int retry_chosen(const ResumeOptions& options, const Known& known, const runtime::WorkChoice& choice) {
-  if (!known.view.plan->is_document) return ask_program(known, runtime::request_for("retry", known.id, choice));
+int retry_chosen(const ResumeOptions& options, const Known& known, runtime::WorkChoice choice) {
+  choice.only = options.only;
+  const runtime::RunRequest request{.asked = runtime::Asked::retry,
+                                    .run = known.id,
+                                    .choice = std::move(choice),
+                                    .by = asker(options.watch.command, options.why)};
+  if (!known.view.plan->is_document) return ask_program(known, request);
   // Before signals are taken: a file that hangs can be interrupted.
   const auto watch = with_folder(options, known.view);
   if (!watch) return watch.error();
@@ -148,7 +158,7 @@ int retry_chosen(const ResumeOptions& options, const Known& known, const runtime
   auto session = RunSession::open(*watch);
   if (!session) return session.error();
   if (auto attached = attach(**session, known.shard); !attached) return show_error(attached.error());
-  if (auto again = (*session)->retry(known.id, choice); !again) return show_error(again.error());
+  if (auto again = (*session)->retry(request); !again) return show_error(again.error());
   return (*session)->follow_and_report(known.id, known.view.plan, known.view.sequence);
 }
 
@@ -167,11 +177,13 @@ int resume(const ResumeOptions& options) {
                             suggested(options.watch.store, "retry", known->id)));
     return exit_failed;
   }
-  if (!known->view.plan->is_document) return ask_program(*known, {"resume", to_string(known->id)});
+  const runtime::RunRequest request{
+      .asked = runtime::Asked::resume, .run = known->id, .by = asker(options.watch.command, options.why)};
+  if (!known->view.plan->is_document) return ask_program(*known, request);
   // Who has paused it while it ran wants it to go on there, where it is watched already.
   if (status == RunStatus::paused && is_worked_on(known->shard, known->id)) {
-    if (const auto answer = runtime::ask_owner(known->shard.path, {"resume", to_string(known->id)}))
-      return done_or_error(*answer);
+    if (const auto answer = runtime::ask_owner(known->shard.path, runtime::control_request_of(request)))
+      return done_or_error(runtime::done_or_error(*answer));
   }
   // Before signals are taken: a file that hangs can be interrupted.
   const auto watch = with_folder(options, known->view);
@@ -181,38 +193,33 @@ int resume(const ResumeOptions& options) {
   auto session = RunSession::open(*watch);
   if (!session) return session.error();
   if (auto attached = attach(**session, known->shard); !attached) return show_error(attached.error());
-  if (auto going = (*session)->go_on(known->id); !going) return show_error(going.error());
+  if (auto going = (*session)->go_on(known->id, request.by); !going) return show_error(going.error());
   return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
 }
 
 int retry(const ResumeOptions& options) {
   const auto known = known_run(options.watch.store, options.run);
   if (!known) return known.error();
-  const auto choice = work_to_retry(options.watch.store, known->id, options.work);
-  return choice ? retry_chosen(options, *known, *choice) : choice.error();
+  auto choice = work_to_retry(options.watch.store, known->id, options.work);
+  return choice ? retry_chosen(options, *known, *std::move(choice)) : choice.error();
 }
 
 int dead_letters_retry(const ResumeOptions& options) {
   const auto known = known_run(options.watch.store, options.run);
   if (!known) return known.error();
-  const auto letters = dead_letters_meant(options.watch.store, known->id, options.work, "retry");
+  auto letters = dead_letters_meant(options.watch.store, known->id, options.work, "retry");
   if (!letters) return letters.error();
   if (options.watch.progress != ProgressMode::quiet)
     print_error(fmt::format("retrying {}\n", observe::counted(letters->count, "dead letter")));
-  return retry_chosen(options, *known, letters->choice);
+  return retry_chosen(options, *known, std::move(letters->choice));
 }
 
-int cancel(const OperateOptions& options) {
-  return operate(options, "cancel", [&](Engine& engine, const RunId& run) { return engine.cancel(run, options.text); });
-}
+int cancel(const OperateOptions& options) { return operate(options, {.asked = runtime::Asked::cancel}); }
 
-int pause(const OperateOptions& options) {
-  return operate(options, "pause", [](Engine& engine, const RunId& run) { return engine.pause(run); });
-}
+int pause(const OperateOptions& options) { return operate(options, {.asked = runtime::Asked::pause}); }
 
 int signal_run(const OperateOptions& options) {
-  return operate(options, "signal",
-                 [&](Engine& engine, const RunId& run) { return engine.signal(run, options.text, options.payload); });
+  return operate(options, {.asked = runtime::Asked::signal, .text = options.text, .payload = options.payload});
 }
 
 int wait_for(const OperateOptions& options) {
@@ -239,8 +246,8 @@ int remove_run(const OperateOptions& options) {
   const auto known = known_run(options.store, options.run);
   if (!known) return known.error();
   const std::string url = store_url(options.store);
-  const auto forgotten = in_shard(known->shard, {"remove", to_string(known->id)},
-                                  [&](Engine& engine) { return engine.remove(known->id); });
+  const auto forgotten =
+      in_shard(known->shard, {.asked = runtime::Asked::remove, .run = known->id, .by = asker("rm")});
   if (!forgotten) return show_error(forgotten.error());
   const std::string folder = store_folder(url);
   auto removed = base::remove_below(folder, base::name_below(folder, exec::log_folder(folder, known->id)));
@@ -256,17 +263,19 @@ int dead_letters_drop(const OperateOptions& options) {
   const auto known = known_run(options.store, options.run);
   if (!known) return known.error();
   const bool names_nothing = options.work.places.empty() && options.work.filter.empty() && !options.work.all;
-  if (names_nothing)
+  if (names_nothing) {
     return usage_error(
         "which dead letters? Name them (fetch, 'fetch[3]'), give a filter such as class:transient, or add --all");
+  }
   const auto letters = dead_letters_meant(options.store, known->id, options.work, "drop");
   if (!letters) return letters.error();
   const std::string count = observe::counted(letters->count, "dead letter");
   if (auto sure = confirm(letters->count, fmt::format("This drops {} for good.", count), options.work.yes); !sure)
     return sure.error();
-  const auto dropped =
-      in_shard(known->shard, runtime::request_for("drop", known->id, letters->choice),
-               [&](Engine& engine) { return runtime::EngineAccess::drop(engine, known->id, letters->choice); });
+  const auto dropped = in_shard(known->shard, {.asked = runtime::Asked::drop,
+                                               .run = known->id,
+                                               .choice = letters->choice,
+                                               .by = asker("dead-letters drop", options.why)});
   if (dropped) print_error(fmt::format("dropped {}\n", count));
   return done_or_error(dropped);
 }

@@ -10,6 +10,7 @@
 #include "cli/io.hpp"
 #include "cli/run/this_machine.hpp"
 #include "exec/document/program.hpp"
+#include "runtime/live_reader.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -39,17 +40,19 @@ std::optional<Obstacle> obstacle_here(const runtime::RunView& view, const std::o
 }
 
 // Only once it is ready is it allowed: a run that cannot be retried must not go on because somebody has asked.
-std::expected<void, Error> retry_here(host::FlowHost& host, const RunId& run, const runtime::WorkChoice& choice) {
-  auto again = runtime::EngineAccess::retry_failed(host.engine(), run, choice);
-  if (again) host.allow(run);
-  return again;
+void retry_here(host::FlowHost& host, runtime::RunRequest&& request, runtime::RunAnswered answered) {
+  const RunId run = *request.run;
+  runtime::EngineAccess::perform(
+      host.engine(), std::move(request),
+      [&host, run, answered = std::move(answered)](const std::expected<runtime::RunAnswer, Error>& again) {
+        if (again) host.allow(run);
+        answered(again);
+      });
 }
 
 // With the environment of this process, which is the one that would run it.
 std::expected<void, Error> Operator::check_can_run(const RunId& run) const {
-  auto snapshot = runtime::ShardSnapshot::open(shard_path_);
-  if (!snapshot) return std::unexpected{snapshot.error()};
-  const auto view = snapshot->run(run);
+  const auto view = runtime::LiveReader{host_.engine()}.run(run);
   if (!view) return std::unexpected{view.error()};
   if (!*view) return {};  // the engine says that it is not there
   const auto obstacle = obstacle_here(**view);
@@ -58,15 +61,15 @@ std::expected<void, Error> Operator::check_can_run(const RunId& run) const {
                  fmt::format("process {}, which owns the run's shard, cannot run it: {}", getpid(), obstacle->message));
 }
 
-std::expected<void, Error> Operator::operator()(const runtime::ControlRequest& asked) {
-  const auto request = runtime::run_request_in(asked);
-  if (!request) return std::unexpected{request.error()};
-  const bool runs_something = request->asked == runtime::Asked::resume || request->asked == runtime::Asked::retry;
-  if (!runs_something) return runtime::EngineAccess::perform(host_.engine(), *request);
-  if (auto can = check_can_run(*request->run); !can) return can;
-  if (request->asked == runtime::Asked::retry) return retry_here(host_, *request->run, request->choice);
-  const auto before = host_.go_on(*request->run);
-  return before ? std::expected<void, Error>{} : std::unexpected{before.error()};
+void Operator::operator()(runtime::RunRequest&& request, runtime::RunAnswered answered) {
+  using runtime::Asked;
+  const bool runs_something = request.asked == Asked::resume || request.asked == Asked::retry;
+  if (!runs_something) return runtime::EngineAccess::perform(host_.engine(), std::move(request), std::move(answered));
+  if (auto can = check_can_run(*request.run); !can) return answered(std::unexpected{can.error()});
+  if (request.asked == Asked::retry) return retry_here(host_, std::move(request), std::move(answered));
+  const auto before = host_.go_on(*request.run, std::move(request.by));
+  if (!before) return answered(std::unexpected{before.error()});
+  answered(runtime::RunAnswer{});
 }
 
 }  // namespace reprise::cli

@@ -14,27 +14,25 @@
 
 #include "exec/document/relocation.hpp"
 #include "host/flow_host.hpp"
-#include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
-#include "runtime/shard_snapshot.hpp"
+#include "runtime/run_reader.hpp"
 
 namespace reprise::cli {
 
 class Operator {
  public:
-  Operator(host::FlowHost& host, std::string shard_path) : host_{host}, shard_path_{std::move(shard_path)} {}
+  explicit Operator(host::FlowHost& host) : host_{host} {}
 
-  std::expected<void, Error> operator()(const runtime::ControlRequest& asked);
+  void operator()(runtime::RunRequest&& request, runtime::RunAnswered answered);
 
  private:
   std::expected<void, Error> check_can_run(const RunId& run) const;
 
   host::FlowHost& host_;
-  std::string shard_path_;
 };
 
-// What failed in the run is ready once more, and goes on.
-std::expected<void, Error> retry_here(host::FlowHost& host, const RunId& run, const runtime::WorkChoice& choice);
+// What failed in the run is ready once more, and goes on. The host must outlive the answer.
+void retry_here(host::FlowHost& host, runtime::RunRequest&& request, runtime::RunAnswered answered);
 
 // What this machine or this environment lacks, so that the run would fail for good at once.
 struct Obstacle {

@@ -9,6 +9,7 @@
 #include "base/private_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
+#include "cli/run/attributes.hpp"
 #include "cli/run/kept_stdin.hpp"
 #include "cli/run/policy_flags.hpp"
 #include "cli/run/run_commands.hpp"
@@ -91,6 +92,11 @@ int exit_code_of_command(const RunSession::End& end) {
 int exec_command(const ExecOptions& options) {
   const auto chosen = chosen_policy(options, "exec");
   if (!chosen) return chosen.error();
+  const auto attributes = attributes_here(options.labels);
+  if (!attributes) {
+    print_error(fmt::format("reprise exec: {}\n", attributes.error()));
+    return exit_exec_usage;
+  }
   if (const int refused = refuse_other_bytes(options.command, "exec"); refused != exit_done) return refused;
   auto session = RunSession::open(options.watch, true);
   if (!session) return session.error();
@@ -109,7 +115,8 @@ int exec_command(const ExecOptions& options) {
   input.kept_stdin = given->content;
   const auto program = exec::load_program(input);
   const auto run =
-      program ? open.submit(*program, options.id) : std::unexpected{show_error({ErrorCode::invalid, program.error()})};
+      program ? open.submit(*program, options.id, *attributes)
+              : std::unexpected{show_error({ErrorCode::invalid, program.error()})};
   if (!run) {
     if (run.error() != exit_code_of(ErrorCode::store_unavailable))
       fs::remove(given->path, problem);  // else the run may be recorded all the same

@@ -76,7 +76,7 @@ std::string failure_words(const flow::Step& step) {
     case OnFailure::skip:
       return "skip";
     case OnFailure::dead_letter:
-      return "dead_letter";
+      return step.on_failure_command ? command_words(*step.on_failure_command) + ", else dead_letter" : "dead_letter";
     case OnFailure::revisit:
       return "goto " + step.goto_step;
   }
@@ -113,6 +113,16 @@ std::string breaker_words(const CircuitBreakerRule& rule) {
   return fmt::format("stops the step when the same failure comes {} times ({})", rule.limit, class_names(rule.tracked));
 }
 
+std::string item_breaker_words(const flow::ItemBreaker& rule) {
+  return fmt::format("after {} failed items in a row none begins for {}; then {} at a time try, and {} successes end it",
+                     rule.failures, text::rough_duration(rule.open_for), rule.probes, rule.successes);
+}
+
+std::string command_policy_words(const flow::Step& step, const flow::CommandPolicy& own) {
+  return fmt::format("{} of command {} ({}) [line {}]", first_line(explain(own.policy)), own.command,
+                     own.command <= step.commands.size() ? step.commands[own.command - 1].verb : "", own.line);
+}
+
 bool can_stall(const flow::Step& step) { return step.verb == flow::Verb::commands && step.stall_timeout > Duration{0}; }
 
 // Only a step that the run may come back to is visited more than once.
@@ -134,10 +144,15 @@ void add_words(std::string& out, const flow::FlowDocument& flow, const flow::Ste
   line("policy", fmt::format("{} [{}{}]", first_line(explain(step.policy)), step.policy_source,
                              step.dialect == Dialect::native ? "" : fmt::format(", {}", name_of(step.dialect))));
   if (step.item_policy) line("", "unless the item brings one: " + item_policy_words(*step.item_policy));
+  for (const flow::CommandPolicy& own : step.command_policies) line("", command_policy_words(step, own));
   if (step.timeout) line("timeout", text::rough_duration(*step.timeout));
+  for (const flow::Command& command : step.commands) {
+    if (command.timeout && step.keeps_outputs) line("timeout", command.verb + " " + text::rough_duration(*command.timeout));
+  }
   if (can_stall(step))
     line("watchdog", "stopped after " + text::rough_duration(step.stall_timeout) + " without progress");
   if (step.circuit_breaker) line("breaker", breaker_words(*step.circuit_breaker));
+  if (step.item_breaker) line("breaker", item_breaker_words(*step.item_breaker));
   if (step.on_failure == OnFailure::revisit || is_returned_to(flow, step))
     line("visits", fmt::format("at most {}", step.max_visits));
   if (step.require) line("require", command_words(*step.require));
@@ -174,6 +189,25 @@ Value step_value(const flow::Step& step, bool runs_finally) {
     for (const FailureClass each : step.circuit_breaker->tracked) tracked.add(std::string{name_of(each)});
     breaker.set("tracked_classes", std::move(tracked));
     value.set("circuit_breaker", std::move(breaker));
+  }
+  if (step.item_breaker) {
+    Value breaker = Value::map();
+    breaker.set("failure_threshold", std::int64_t{step.item_breaker->failures});
+    breaker.set("success_threshold", std::int64_t{step.item_breaker->successes});
+    breaker.set("half_open_requests", std::int64_t{step.item_breaker->probes});
+    breaker.set("timeout_ms", text::milliseconds(step.item_breaker->open_for));
+    value.set("item_breaker", std::move(breaker));
+  }
+  if (!step.command_policies.empty()) {
+    Value policies = Value::list();
+    for (const flow::CommandPolicy& own : step.command_policies) {
+      Value one = Value::map();
+      one.set("command", std::int64_t{own.command});
+      one.set("line", std::int64_t{own.line});
+      one.set("policy", explain(own.policy));
+      policies.add(std::move(one));
+    }
+    value.set("command_policies", std::move(policies));
   }
   value.set("max_visits", std::int64_t{step.max_visits});
   if (step.require) value.set("require", command_words(*step.require));

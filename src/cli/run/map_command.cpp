@@ -20,6 +20,7 @@
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
 #include "cli/look/looking.hpp"
+#include "cli/run/attributes.hpp"
 #include "cli/run/policy_flags.hpp"
 #include "cli/run/run_commands.hpp"
 #include "cli/run/same_run.hpp"
@@ -255,6 +256,8 @@ class Results final : public ProgressDisplay {
 
 int map_command(const MapOptions& options) {
   if (const int refused = refuse_other_bytes(options.exec.command, "map"); refused != exit_done) return exit_usage;
+  const auto attributes = attributes_here(options.exec.labels);
+  if (!attributes) return usage_error(attributes.error());
   const auto chosen = chosen_policy(options.exec, "map");
   if (!chosen) return exit_usage;
   const auto policy = native_policy(*chosen);
@@ -277,7 +280,7 @@ int map_command(const MapOptions& options) {
   auto session = RunSession::open(options.exec.watch, true);
   if (!session) return session.error();
   RunSession& open = **session;
-  const auto run = open.submit(*program, options.exec.id);
+  const auto run = open.submit(*program, options.exec.id, *attributes);
   if (!run) return run.error();
   const auto same = input_of_same_run(open, *run, options.exec.id, exec::recorded_input(**program), exit_invalid);
   if (!same) return same.error();

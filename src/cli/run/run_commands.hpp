@@ -17,6 +17,7 @@ namespace reprise::cli {
 enum class ProgressMode : std::uint8_t { automatic, live, plain, json, quiet };
 
 struct WatchOptions {  // of every command that runs something to its end
+  std::string command = "run";  // as it was called: what is asked of runs says so
   std::string store;
   ProgressMode progress = ProgressMode::automatic;
   bool json = false;            // the result as one JSON document
@@ -35,6 +36,7 @@ struct RunFlowOptions {
   std::string input;  // JSON, or @file
   std::vector<std::string> set;
   std::string id;
+  std::vector<std::string> labels;  // NAME=VALUE
   bool dry_run = false;
 };
 
@@ -55,6 +57,7 @@ struct ExecOptions {
   PolicySource policy;  // instead of all these but the timeout
   StdinMode standard_input = StdinMode::automatic;
   std::string id;
+  std::vector<std::string> labels;  // NAME=VALUE
 };
 
 struct MapOptions {
@@ -78,15 +81,18 @@ struct ResumeOptions {  // resume, retry, dead-letters retry
   WatchOptions watch;
   std::string run;
   WorkSelection work;
+  bool only = false;      // retry: the steps that need it keep what they have
   std::string directory;  // where the folder of the run is now; empty = where it was
+  std::string why;        // a reason, for the history
 };
 
 struct OperateOptions {  // cancel, pause, signal, wait, rm, dead-letters drop
   std::string store;
   std::string run;
-  std::string text;     // cancel: why. signal: its name
+  std::string text;     // signal: its name
   std::string payload;  // signal
   WorkSelection work;   // drop
+  std::string why;      // a reason, for the history
 };
 
 struct ValidateOptions {

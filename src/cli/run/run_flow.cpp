@@ -7,6 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/io.hpp"
+#include "cli/run/attributes.hpp"
 #include "cli/run/flow_words.hpp"
 #include "cli/run/run_commands.hpp"
 #include "cli/run/same_run.hpp"
@@ -95,9 +96,13 @@ int run_flow(const RunFlowOptions& options) {
   auto params = given_params(options, flow);
   if (!params) return params.error();
   if (options.dry_run) {
+    if (options.watch.progress != ProgressMode::quiet)
+      print_error(render(missing_here(flow, file->name, Severity::warning)));
     print(options.watch.json ? plan_json(flow) : plan_in_words(flow));
     return exit_done;
   }
+  const auto attributes = attributes_here(options.labels);
+  if (!attributes) return usage_error(attributes.error());
   if (const int refused = refuse_calls(flow, file->name); refused != exit_done) return refused;
   if (const auto missing = missing_here(flow, file->name, Severity::error); !missing.empty()) {
     print_error(render(missing));
@@ -116,7 +121,7 @@ int run_flow(const RunFlowOptions& options) {
 
   auto session = RunSession::open(options.watch);
   if (!session) return session.error();
-  const auto run = (*session)->submit(*program, options.id);
+  const auto run = (*session)->submit(*program, options.id, *attributes);
   if (!run) return run.error();
   if (const auto same = input_of_same_run(**session, *run, options.id, exec::recorded_input(**program), exit_invalid);
       !same)

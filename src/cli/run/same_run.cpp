@@ -7,16 +7,15 @@
 #include "cli/look/looking.hpp"
 #include "cli/store_option.hpp"
 #include "exec/document/run_identity.hpp"
-#include "runtime/snapshot.hpp"
 
 namespace reprise::cli {
 namespace {
 
 std::expected<std::vector<std::string>, Error> different_from(const RunSession& session, const RunId& run,
                                                               exec::RunInput& input) {
-  auto snapshot = runtime::ShardSnapshot::open(session.shard().path);
-  if (!snapshot) return std::unexpected{snapshot.error()};
-  const auto view = snapshot->run(run);
+  const auto reader = session.reader();
+  if (!reader) return std::unexpected{reader.error()};
+  const auto view = (*reader)->run(run);
   if (!view) return std::unexpected{view.error()};
   if (!*view) return std::unexpected{Error{ErrorCode::not_found, "the run is gone"}};
   auto recorded = exec::decode_run_input((*view)->input);

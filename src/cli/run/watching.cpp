@@ -15,6 +15,7 @@
 #include "cli/io.hpp"
 #include "cli/look/looking.hpp"
 #include "cli/look/output_lines.hpp"
+#include "cli/operate/asker.hpp"
 #include "cli/operate/operator.hpp"
 #include "cli/store_option.hpp"
 #include "exec/document/program.hpp"
@@ -22,6 +23,8 @@
 #include "observe/report/run_report.hpp"
 #include "observe/words.hpp"
 #include "runtime/engine_access.hpp"
+#include "runtime/live_reader.hpp"
+#include "runtime/shard_snapshot.hpp"
 #include "runtime/snapshot.hpp"
 #include "text/duration.hpp"
 
@@ -32,8 +35,8 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds look_again{50};
 
-std::expected<runtime::RunView, Error> view_in(runtime::ShardSnapshot& snapshot, const RunId& run) {
-  auto view = snapshot.run(run);
+std::expected<runtime::RunView, Error> view_in(runtime::RunReader& reader, const RunId& run) {
+  auto view = reader.run(run);
   if (!view) return std::unexpected{view.error()};
   if (!*view) return std::unexpected{Error{ErrorCode::not_found, "the run is gone"}};
   return **std::move(view);
@@ -126,6 +129,7 @@ std::expected<void, Error> RunSession::work_with(store::OwnedShard owned) {
   callbacks.warn = [](const std::string& warning) { print_error("reprise: warning: " + warning + "\n"); };
   auto host = host::FlowHost::open({.shard = std::move(owned.store),
                                     .store_folder = folder_,
+                                    .name = asker_name(options_.command),
                                     .stderr_through = stderr_through_,
                                     .stdout_through = options_.stdout_through,
                                     .moved = options_.moved,
@@ -136,50 +140,48 @@ std::expected<void, Error> RunSession::work_with(store::OwnedShard owned) {
   owns_shard_ = true;
   if (shard_.path.empty()) return {};
   control_ = runtime::ControlServer::listen(
-      shard_.path, [asked = std::make_shared<Operator>(*host_, shard_.path)](const runtime::ControlRequest& request) {
-        return (*asked)(request);
-      });
+      shard_.path, runtime::control_handler([asked = std::make_shared<Operator>(*host_)](
+                                                runtime::RunRequest&& request, runtime::RunAnswered answered) {
+        (*asked)(std::move(request), std::move(answered));
+      }));
   return {};
 }
 
-std::expected<RunId, Error> RunSession::submit_new(const std::shared_ptr<const exec::Program>& program,
-                                                   const std::string& key) {
+std::expected<RunId, Error> RunSession::submit_new(const NewRun& run) {
   auto owned = ledger_->claim();
   if (!owned) return std::unexpected{owned.error()};
   if (auto opened = work_with(*std::move(owned)); !opened) return std::unexpected{opened.error()};
-  return host_->submit(program, key);
+  return host_->submit(run.program, run.key, run.attributes);
 }
 
-std::expected<RunId, Error> RunSession::find_or_submit(const std::shared_ptr<const exec::Program>& program,
-                                                       const std::string& key) {
+std::expected<RunId, Error> RunSession::find_or_submit(const NewRun& wanted) {
   auto snapshot = runtime::Snapshot::open(ledger_->look());
   if (!snapshot && snapshot.error().code != ErrorCode::not_found) return std::unexpected{snapshot.error()};
-  if (!snapshot) return submit_new(program, key);
+  if (!snapshot) return submit_new(wanted);
   if (!snapshot->troubles().empty()) return std::unexpected{snapshot->troubles().front()};  // it may have the key
-  const auto run = snapshot->find_key(key);
+  const auto run = snapshot->find_key(wanted.key);
   if (!run) return std::unexpected{run.error()};
-  if (!*run) return submit_new(program, key);
+  if (!*run) return submit_new(wanted);
   const auto shard = snapshot->shard_of(**run);
   if (!shard) return std::unexpected{shard.error()};
   if (auto attached = attach(*shard); !attached) return std::unexpected{attached.error()};
   return **run;
 }
 
-std::expected<RunId, Error> RunSession::try_submit(const std::shared_ptr<const exec::Program>& program,
-                                                   const std::string& key) {
-  if (key.empty() || !scratch_.empty()) return submit_new(program, key);
+std::expected<RunId, Error> RunSession::try_submit(const NewRun& run) {
+  if (run.key.empty() || !scratch_.empty()) return submit_new(run);
   const auto lock = ledger_->try_lock_keys();
   if (!lock) return std::unexpected{lock.error()};
   if (!*lock) return std::unexpected{Error{ErrorCode::timed_out, "another process looks for a run by its id."}};
-  return find_or_submit(program, key);
+  return find_or_submit(run);
 }
 
 std::expected<RunId, int> RunSession::submit(const std::shared_ptr<const exec::Program>& program,
-                                             const std::string& key) {
+                                             const std::string& key, const RunAttributes& attributes) {
   constexpr int looks_untold = 20;  // a key is looked up in a moment
   bool has_told = false;
   for (int look = 0;; ++look) {
-    const auto run = try_submit(program, key);
+    const auto run = try_submit({program, key, attributes});
     if (run) return *run;
     const ErrorCode code = run.error().code;
     const bool is_worth_waiting = host_ == nullptr && (code == ErrorCode::full || code == ErrorCode::timed_out);
@@ -204,36 +206,43 @@ std::expected<void, Error> RunSession::attach(const store::Shard& shard) {
   return work_with(*std::move(owned));
 }
 
+runtime::Requester RunSession::asked() const { return asker(options_.command); }
+
 std::expected<void, Error> RunSession::ask_or_do(
-    const runtime::ControlRequest& request, const std::function<std::expected<void, Error>(host::FlowHost&)>& here) {
+    const runtime::RunRequest& request, const std::function<std::expected<void, Error>(host::FlowHost&)>& here) {
   while (host_ == nullptr) {
-    auto answer = runtime::ask_owner(shard_.path, request);
+    auto answer = runtime::ask_owner(shard_.path, runtime::control_request_of(request));
     // Without an answer it was not done: the owner ends.
     const bool is_answered = answer && (*answer || answer->error().code != ErrorCode::store_unavailable);
-    if (is_answered) return *answer;
+    if (is_answered) return runtime::done_or_error(*answer);
     if (auto attached = attach(shard_); !attached) return attached;
   }
   return here(*host_);
 }
 
-std::expected<std::uint64_t, Error> RunSession::go_on(const RunId& run) {
-  if (host_ != nullptr) return host_->go_on(run);
+std::expected<std::uint64_t, Error> RunSession::go_on(const RunId& run, const runtime::Requester& by) {
+  if (host_ != nullptr) return host_->go_on(run, by);
   const auto view = recorded_view(run);
   if (!view) return std::unexpected{view.error()};
   const std::uint64_t before = view->sequence;
   if (view->info.status == RunStatus::succeeded || view->info.status == RunStatus::failed) return before;
-  const auto asked = ask_or_do({"resume", to_string(run)}, [&](host::FlowHost& host) -> std::expected<void, Error> {
-    const auto going = host.go_on(run);
-    if (!going) return std::unexpected{going.error()};
-    return {};
-  });
-  if (!asked) return std::unexpected{asked.error()};
+  const auto done = ask_or_do({.asked = runtime::Asked::resume, .run = run, .by = by},
+                              [&](host::FlowHost& host) -> std::expected<void, Error> {
+                                const auto going = host.go_on(run, by);
+                                if (!going) return std::unexpected{going.error()};
+                                return {};
+                              });
+  if (!done) return std::unexpected{done.error()};
   return before;
 }
 
-std::expected<void, Error> RunSession::retry(const RunId& run, const runtime::WorkChoice& choice) {
-  return ask_or_do(runtime::request_for("retry", run, choice),
-                   [&](host::FlowHost& host) { return retry_here(host, run, choice); });
+std::expected<void, Error> RunSession::retry(const runtime::RunRequest& request) {
+  return ask_or_do(request, [&](host::FlowHost& host) -> std::expected<void, Error> {
+    const auto again = runtime::EngineAccess::perform(host.engine(), request);
+    if (!again) return std::unexpected{again.error()};
+    host.allow(*request.run);  // only once it is ready: what cannot be retried must not go on because of the question
+    return {};
+  });
 }
 
 // ---- signals and trouble ----------------------------------------
@@ -372,14 +381,14 @@ std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::sh
 }
 
 observe::LabelOf RunSession::labels_of(const RunId& run) {
-  if (!scratch_.empty() || shard_.path.empty()) return {};
   return [this, run](std::string_view step, std::uint32_t item) {
     if (!labels_) {
-      const auto view = recorded_view(run);
-      labels_.emplace(view ? document_of_run(view->input) : nullptr, [this, run](std::string_view of) {
-        auto snapshot = runtime::ShardSnapshot::open(shard_.path);
-        if (!snapshot) return std::vector<std::string>{};
-        auto items = snapshot->item_inputs(run, of, ItemLabels::items_max);
+      const auto opened = reader();
+      const auto view = opened ? (*opened)->run(run) : std::unexpected{opened.error()};
+      labels_.emplace(view && *view ? document_of_run((*view)->input) : nullptr, [this, run](std::string_view of) {
+        const auto again = reader();
+        if (!again) return std::vector<std::string>{};
+        auto items = (*again)->item_inputs(run, of, ItemLabels::items_max);
         return items ? *std::move(items) : std::vector<std::string>{};
       });
     }
@@ -390,20 +399,20 @@ observe::LabelOf RunSession::labels_of(const RunId& run) {
 // ---- beside the owner ----------------------------------------
 
 std::expected<runtime::RunView, Error> RunSession::recorded_view(const RunId& run) const {
-  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
-  if (!snapshot) return std::unexpected{snapshot.error()};
-  return view_in(*snapshot, run);
+  const auto opened = reader();
+  if (!opened) return std::unexpected{opened.error()};
+  return view_in(**opened, run);
 }
 
 std::expected<runtime::RunView, Error> RunSession::show_recorded(const RunId& run, std::uint64_t after,
                                                                  std::uint64_t& last) {
-  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
-  if (!snapshot) return std::unexpected{snapshot.error()};
-  auto view = view_in(*snapshot, run);
+  const auto opened = reader();
+  if (!opened) return std::unexpected{opened.error()};
+  auto view = view_in(**opened, run);
   if (!view) return view;
   const bool has_news = is_open(view->info.status) || view->sequence > after;
   if (!progress_ || !has_news) return view;
-  const auto shown = snapshot->each_event(run, [&](const Event& event) {
+  const auto shown = (*opened)->each_event(run, [&](const Event& event) {
     if (event.sequence <= last) return true;
     last = event.sequence;
     event.sequence <= after ? progress_->recall(event) : progress_->add(event);
@@ -423,10 +432,10 @@ std::expected<bool, Error> RunSession::is_ours_now(const RunId& run) {
     const auto view = recorded_view(run);
     if (!view) return std::unexpected{view.error()};
     if (view->info.status != RunStatus::running) return false;
-    if (auto asked =
-            ask_or_do({"resume", to_string(run)}, [](host::FlowHost&) { return std::expected<void, Error>{}; });
-        !asked)
-      return std::unexpected{asked.error()};
+    if (auto done = ask_or_do({.asked = runtime::Asked::resume, .run = run, .by = asked()},
+                              [](host::FlowHost&) { return std::expected<void, Error>{}; });
+        !done)
+      return std::unexpected{done.error()};
   } else {
     auto owned = ledger_->open_shard(shard_);
     if (!owned && owned.error().code == ErrorCode::store_locked) return false;
@@ -468,25 +477,22 @@ std::expected<std::optional<RunSession::End>, int> RunSession::watch_owner(const
 // ---- the end ----------------------------------------
 
 std::expected<void, Error> RunSession::each_event(const RunId& run, const std::function<bool(const Event&)>& visit) {
-  if (!scratch_.empty()) {  // in memory: nobody else can read it, and it is small
-    const auto events = host_->engine().events(run);
-    if (!events) return std::unexpected{events.error()};
-    static_cast<void>(std::ranges::all_of(*events, visit));
-    return {};
-  }
+  const auto opened = reader();
+  if (!opened) return std::unexpected{opened.error()};
+  return (*opened)->each_event(run, visit);
+}
+
+std::expected<std::unique_ptr<runtime::RunReader>, Error> RunSession::reader() const {
+  if (host_ != nullptr) return std::make_unique<runtime::LiveReader>(host_->engine());
   auto snapshot = runtime::ShardSnapshot::open(shard_.path);
   if (!snapshot) return std::unexpected{snapshot.error()};
-  return snapshot->each_event(run, visit);
+  return std::make_unique<runtime::ShardSnapshot>(*std::move(snapshot));
 }
 
 std::string RunSession::whole_output(const Event& event) const {
-  if (!scratch_.empty()) {
-    print_error("reprise: a store in memory does not keep results of more than 4 KiB; use a store in a file\n");
-    return {};
-  }
-  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
-  if (!snapshot) return {};
-  auto payload = snapshot->payload(event.output);
+  const auto opened = reader();
+  if (!opened) return {};
+  auto payload = (*opened)->payload(event.run, event.output);
   return payload ? *std::move(payload) : std::string{};
 }
 
@@ -555,11 +561,9 @@ void RunSession::report_in_words(const RunId& run, const observe::RunReport& rep
 
 observe::AnnotatedFile RunSession::document_of(const RunId& run) const {
   if (!scratch_.empty()) return {};
-  auto snapshot = runtime::ShardSnapshot::open(shard_.path);
-  if (!snapshot) return {};
-  const auto view = snapshot->run(run);
-  if (!view || !*view) return {};
-  const auto input = exec::decode_run_input((*view)->input);
+  const auto view = recorded_view(run);
+  if (!view) return {};
+  const auto input = exec::decode_run_input(view->input);
   if (!input || input->text.empty()) return {};
   const auto program = exec::load_program(*input, exec::without_files);
   if (!program) return {};

@@ -23,7 +23,7 @@
 #include "observe/report/run_report.hpp"
 #include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
-#include "runtime/snapshot.hpp"
+#include "runtime/run_reader.hpp"
 #include "store/ledger.hpp"
 #include "text/value.hpp"
 
@@ -37,12 +37,17 @@ class RunSession {
 
   // A new run, in a shard that nobody owned; waits for one if need be. With a key: the run that has it, whichever shard that is in.
   // The error is an exit code; the message has been written already.
-  std::expected<RunId, int> submit(const std::shared_ptr<const exec::Program>& program, const std::string& key = {});
+  std::expected<RunId, int> submit(const std::shared_ptr<const exec::Program>& program, const std::string& key = {},
+                                   const RunAttributes& attributes = {});
   // For a run that is there: its shard is ours from now on, or its owner will be asked.
   std::expected<void, Error> attach(const store::Shard& shard);
   // An interrupted run goes on, a paused or cancelled one is resumed, here or by the owner. Gives the sequence of the last event before.
-  std::expected<std::uint64_t, Error> go_on(const RunId& run);
-  std::expected<void, Error> retry(const RunId& run, const runtime::WorkChoice& choice);
+  std::expected<std::uint64_t, Error> go_on(const RunId& run) { return go_on(run, asked()); }
+  std::expected<std::uint64_t, Error> go_on(const RunId& run, const runtime::Requester& by);
+  std::expected<void, Error> retry(const runtime::RunRequest& request);
+
+  // What is known of runs in this shard: from the engine here, or from the stored state while another process owns it.
+  std::expected<std::unique_ptr<runtime::RunReader>, Error> reader() const;
 
   const WatchOptions& options() const noexcept { return options_; }
   const store::Shard& shard() const noexcept { return shard_; }
@@ -75,14 +80,19 @@ class RunSession {
  private:
   explicit RunSession(const WatchOptions& options);
   // `full`: no shard is free. `timed_out`: another process looks a key up.
-  std::expected<RunId, Error> try_submit(const std::shared_ptr<const exec::Program>& program, const std::string& key);
-  std::expected<RunId, Error> submit_new(const std::shared_ptr<const exec::Program>& program, const std::string& key);
-  std::expected<RunId, Error> find_or_submit(const std::shared_ptr<const exec::Program>& program,
-                                             const std::string& key);
+  struct NewRun {
+    const std::shared_ptr<const exec::Program>& program;
+    const std::string& key;
+    const RunAttributes& attributes;
+  };
+  std::expected<RunId, Error> try_submit(const NewRun& run);
+  std::expected<RunId, Error> submit_new(const NewRun& run);
+  std::expected<RunId, Error> find_or_submit(const NewRun& run);
   std::expected<void, Error> work_with(store::OwnedShard owned);
   // Here if the shard is ours, else by its owner; which of both it is may change at any moment.
-  std::expected<void, Error> ask_or_do(const runtime::ControlRequest& request,
+  std::expected<void, Error> ask_or_do(const runtime::RunRequest& request,
                                        const std::function<std::expected<void, Error>(host::FlowHost&)>& here);
+  runtime::Requester asked() const;  // by this command
   // Shows what the shard's owner records. std::nullopt: the owner has ended before the run, and the shard is ours.
   std::expected<std::optional<End>, int> watch_owner(const RunId& run, std::uint64_t& after);
   std::expected<runtime::RunView, Error> recorded_view(const RunId& run) const;

@@ -43,8 +43,13 @@ CommandShape runs_command(RunsOptions& options) {
   add_since(command, options.since);
   add_number(command, "--limit", options.limit, {1, 10'000}, "how many at most (default: 50)");
   add_format(command, options.json, "json: one object a line (default: text)");
+  add_arguments(command, "FILTER", options.filter, "...", "key:value, joined by and: status:failed label:team=a older:2h",
+                Presence::optional);
   set_footer(command,
+             "Keys of FILTER: status flow label since until older key parent attempts, and of work items, one of which\n"
+             "has to match: step item class kind http exit error. A comma means or: status:failed,canceled.\n\n"
              "  reprise runs --status failed --since 24h\n"
+             "  reprise runs label:team=a status:failed,interrupted attempts:3+\n"
              "  reprise runs --flow nightly --format json");
   command.run = [&options] { return runs(options); };
   return command;
@@ -153,11 +158,12 @@ CommandShape failures_command(FailuresOptions& options) {
 
 CommandShape doctor_command(DoctorOptions& options) {
   CommandShape command = command_named("doctor", "Is everything there that runs need?");
+  add_arguments(command, "FILE", options.files, "...", "flow documents: is what they need there, too?", Presence::optional);
   add_store(command, options.store, StoreKind::file);
   add_format(command, options.json);
   set_footer(command,
              "Exit code 0: yes. 1: no, and what to do about it.\n\n"
-             "  reprise doctor");
+             "  reprise doctor\n  reprise doctor nightly.yaml");
   command.run = [&options] { return doctor(options); };
   return command;
 }

@@ -33,6 +33,10 @@ void add_callbacks(CommandShape& command, WatchOptions& options) {
              "what workers are told instead of the address, for a proxy or another machine");
 }
 
+void add_label(CommandShape& command, std::vector<std::string>& labels) {
+  add_option(command, "--label", labels, "NAME=VALUE", "finds the run later: reprise runs label:team=a; may be given again");
+}
+
 CommandShape run_command(RunFlowOptions& options) {
   CommandShape command = command_named("run", "Runs a flow to its end");
   add_watching(command, options.watch);
@@ -42,6 +46,7 @@ CommandShape run_command(RunFlowOptions& options) {
   add_option(command, "--set", options.set, "KEY=VALUE", "one parameter; may be given again");
   add_flag(command, "--output-logs", options.watch.output_logs, "what steps write, as it comes, with step and item");
   add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_label(command, options.labels);
   add_flag(command, "--dry-run", options.dry_run, "shows the plan and starts nothing");
   set_footer(command,
              "Ctrl-C stops it and loses nothing; it prints the command that resumes it. Twice: kills what runs.\n\n"
@@ -71,6 +76,7 @@ CommandShape map_shape(MapOptions& options) {
   CommandShape command = command_named("map", "Runs one command for each line of the input, in parallel and retried");
   ExecOptions& exec = options.exec;
   exec.watch.only_trouble = true;
+  exec.watch.command = "map";
   add_watching(command, exec.watch);
   add_number(command, "-j,--jobs", options.jobs, {1, 10'000}, "how many at a time (default: one for each processor)");
   add_option(command, "--file", options.file, "FILE", "where the items stand; - is standard input, the default");
@@ -78,6 +84,7 @@ CommandShape map_shape(MapOptions& options) {
   add_flag(command, "-0,--null", options.nul_separated, "items end with NUL instead of a line end");
   add_policy_flags(command, exec);
   add_option(command, "--id", exec.id, "KEY", "the same key later finds the same run");
+  add_label(command, exec.labels);
   add_arguments(command, "CMD", exec.command, "ARG...",
                 "the command; {} is the item, {.id} a field of it, {#} its number");
   command.ends_with_arguments = true;
@@ -96,9 +103,11 @@ CommandShape map_shape(MapOptions& options) {
 CommandShape exec_shape(ExecOptions& options) {
   CommandShape command = command_named("exec", "Runs one command, retried and durable");
   options.watch.only_trouble = true;
+  options.watch.command = "exec";
   add_watching(command, options.watch);
   add_policy_flags(command, options);
   add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
+  add_label(command, options.labels);
   add_choice(
       command, "--stdin", options.standard_input,
       Choices<StdinMode>{{"auto", StdinMode::automatic}, {"replay", StdinMode::replay}, {"none", StdinMode::none}},
@@ -124,21 +133,28 @@ CommandShape exec_shape(ExecOptions& options) {
   return command;
 }
 
+void add_why(CommandShape& command, std::string& why) {
+  add_option(command, "--why", why, "TEXT", "a reason, for the history");
+}
+
 enum class Extent : bool { run, may_be_part };  // --step and --item
 
 // `parent`: the words above the command, for its example: "dead-letters ".
 CommandShape resume_command(const std::string& parent, const std::string& name, const char* help,
                             ResumeOptions& options, Extent extent, int (*action)(const ResumeOptions&)) {
   CommandShape command = command_named(name, help);
+  options.watch.command = parent + name;
   add_watching(command, options.watch);
   add_callbacks(command, options.watch);
   add_run_name(command, options.run);
   add_flag(command, "--output-logs", options.watch.output_logs, "what steps write, as it comes, with step and item");
   add_option(command, "--directory", options.directory, "DIR", "where the folder of the run is now, if it was moved");
+  add_why(command, options.why);
   if (extent == Extent::may_be_part) {
     add_option(command, "--step", options.work.steps, "STEP", "only this step; may be given again");
     add_option(command, "--item", options.work.items, "N|N-M",
                "only this item of it, or these (0 is the first); may be given again");
+    add_flag(command, "--only", options.only, "steps that need it keep what they have, also when it now succeeds");
   }
   set_footer(command, fmt::format("  reprise {}{} @last", parent, name));
   command.run = [&options, action] { return action(options); };
@@ -157,7 +173,13 @@ CommandShape operation(const std::string& name, const char* help, OperateOptions
 
 CommandShape cancel_command(OperateOptions& options) {
   CommandShape command = operation("cancel", "Stops a run; it can be resumed", options, cancel);
-  add_option(command, "--why", options.text, "TEXT", "a reason, for the history");
+  add_why(command, options.why);
+  return command;
+}
+
+CommandShape pause_command(OperateOptions& options) {
+  CommandShape command = operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options, pause);
+  add_why(command, options.why);
   return command;
 }
 
@@ -200,6 +222,7 @@ CommandShape drop_command(OperateOptions& options) {
   CommandShape command = operation("drop", "Discards dead letters", options, dead_letters_drop);
   add_letters(command, options.work);
   add_flag(command, "-y,--yes", options.work.yes, "no question before several are dropped");
+  add_why(command, options.why);
   set_footer(command,
              "  reprise dead-letters drop @last 'fetch[57]'\n"
              "  reprise dead-letters drop @last exit:61 --yes\n"
@@ -235,8 +258,7 @@ void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOpti
              "  reprise retry @last-failed");
   commands.push_back(std::move(again));
   commands.push_back(cancel_command(options.cancel));
-  commands.push_back(
-      operation("pause", "Lets what runs end, and starts nothing new until it is resumed", options.pause, pause));
+  commands.push_back(pause_command(options.pause));
   commands.push_back(signal_command(options.signal));
   commands.push_back(operation("wait", "Waits until a run has ended; gives its exit code", options.wait, wait_for));
   commands.push_back(operation("rm", "Deletes a run that has ended, and its logs", options.remove, remove_run));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include "core/plan.hpp"
@@ -85,8 +86,21 @@ void AttemptRun::plan_main() {
   if (facts.is_first && step_.require && step_.for_each) todo_.push_back({Part::require, &*step_.require});
   const bool tests_failed = facts.context->last_failure.failure_class == FailureClass::test_failure;
   if (tests_failed && step_.fix) todo_.push_back({Part::fix, &*step_.fix});
-  for (const flow::Command& command : step_.commands) todo_.push_back({Part::main, &command});
+  commands_begun_ = first_command();
+  for (std::size_t index = commands_begun_; index < step_.commands.size(); ++index)
+    todo_.push_back({Part::main, &step_.commands[index]});
   if (step_.verb == flow::Verb::flow) todo_.push_back({Part::main, nullptr});
+}
+
+// How many commands need not run again: those before one that failed and has a policy of its own.
+std::uint32_t AttemptRun::first_command() {
+  const std::uint32_t failed = scope_->facts().context->last_failure.command;
+  const bool has_policy = std::ranges::find(step_.command_policies, failed, &flow::CommandPolicy::command) !=
+                          step_.command_policies.end();
+  const std::vector<std::string>& done = scope_->last_evidence().done;
+  if (failed == 0 || !has_policy || done.size() + 1 != failed) return 0;
+  for (const std::string& output : done) scope_->add_output(output);
+  return failed - 1;
 }
 
 void AttemptRun::start() {
@@ -141,7 +155,7 @@ CommandSetting AttemptRun::setting(Part part) {
 
 void AttemptRun::next() {
   if (is_canceled_) return finish(std::unexpected{judge().canceled()});
-  if (todo_.empty()) return finish(std::move(output_));
+  if (todo_.empty()) return finish(result());
   const Todo todo = todo_.front();
   todo_.pop_front();
   run(todo);
@@ -149,6 +163,8 @@ void AttemptRun::next() {
 
 void AttemptRun::run(const Todo& todo) {
   if (todo.command == nullptr) return start_sub_flow();
+  const bool is_own = todo.part == Part::main && scope_->facts().context->stage == core::stage::main;
+  if (is_own) ++commands_begun_;
   current_ = std::make_shared<CommandRun>(services_, scope_, *todo.command, setting(todo.part),
                                           [self = shared_from_this(), todo](Judged result) {
                                             guarded(*self, [&] { self->ended(todo, std::move(result)); });
@@ -167,9 +183,9 @@ void AttemptRun::ended(const Todo& todo, Judged result) {
       result.error().message = std::string{word_for(todo.part == Part::fix)} + result.error().message;
       return finish(std::move(result), todo.part == Part::require);
     case Part::repair:
-      if (result) return next();
+      if (result) return main_succeeded(*std::move(result));
       to_repair_->details += "\non_failure: " + result.error().message;
-      return finish(std::unexpected{*std::move(to_repair_)});
+      return finish(std::unexpected{of_command(*std::move(to_repair_))});
     case Part::check:
       if (result) return next();  // what it wrote itself says what is wrong
       result.error().message = "check: " + result.error().message;
@@ -186,13 +202,43 @@ void AttemptRun::ended(const Todo& todo, Judged result) {
     }
     return main_succeeded(*std::move(result));
   }
-  if (todo.command->on_failure == nullptr) return finish(std::move(result));
-  to_repair_ = std::move(result).error();
+  if (todo.command == nullptr) return finish(std::move(result));
+  if (todo.command->on_failure == nullptr) return finish(std::unexpected{of_command(std::move(result).error())});
+  begin_repair(todo, std::move(result).error());
+}
+
+void AttemptRun::begin_repair(const Todo& todo, Failure failure) {
+  to_repair_ = std::move(failure);
   scope_->set_failure_to_repair(*to_repair_);
+  if (!log_file_.empty())
+    OutputFile{log_file_, OutputFile::Existing::append, services_.settings.store_folder}.write(
+        "---- on_failure of " + todo.command->verb + " ----\n");
+  services_.sink.progressed({id_, "on_failure of " + todo.command->verb + ": " + to_repair_->message});
   run({Part::repair, todo.command->on_failure.get()});
 }
 
+// Which command it was matters where it has a policy of its own: it alone is tried again, with what those before it have given.
+Failure AttemptRun::of_command(Failure failure) {
+  const bool has_policy = std::ranges::find(step_.command_policies, commands_begun_, &flow::CommandPolicy::command) !=
+                          step_.command_policies.end();
+  if (!has_policy || scope_->facts().context->stage != core::stage::main) return failure;
+  failure.command = commands_begun_;
+  event::FailureEvidence evidence = event::evidence_in(failure);
+  evidence.done = scope_->outputs();
+  failure.evidence = event::encode(evidence);
+  return failure;
+}
+
+// Of an item with several commands: what the last one gave, and what each of them did.
+std::string AttemptRun::result() {
+  if (!step_.keeps_outputs || scope_->facts().context->stage != core::stage::main) return std::move(output_);
+  boost::json::array outputs;
+  for (const std::string& each : scope_->outputs()) outputs.emplace_back(each);
+  return json::to_text(boost::json::object{{"output", output_}, {"outputs", std::move(outputs)}});
+}
+
 void AttemptRun::main_succeeded(std::string output) {
+  if (step_.keeps_outputs) scope_->add_output(without_line_ends(output));
   const bool is_last = todo_.empty() || todo_.front().part != Part::main;
   if (is_last) {
     // The caller of `exec` gets every byte, and short output stands in the record alone.

@@ -48,6 +48,10 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   void run(const Todo& todo);
   void ended(const Todo& todo, Judged result);
   void main_succeeded(std::string output);
+  std::string result();
+  std::uint32_t first_command();
+  Failure of_command(Failure failure);
+  void begin_repair(const Todo& todo, Failure failure);
   void refuse(Failure failure);
   void check_schema();
   void go_on_with(const Payload& brought);
@@ -77,6 +81,7 @@ class AttemptRun : public std::enable_shared_from_this<AttemptRun> {
   std::deque<Todo> todo_;
   std::shared_ptr<CommandRun> current_;
   std::optional<Failure> to_repair_;  // the failure that a command's own on_failure is working on
+  std::uint32_t commands_begun_ = 0;  // of the step's own
   std::string output_;
   std::string stderr_;  // the end of it, of the last command
   std::optional<KeptFile> kept_output_;

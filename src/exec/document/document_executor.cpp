@@ -62,7 +62,7 @@ Judged recordable(const Program& program, Judged result) {
   failure.details = masked(secrets, std::move(failure.details));
   event::FailureEvidence evidence = event::evidence_in(failure);
   for (std::string* const text : {&evidence.out, &evidence.err}) *text = masked(secrets, std::move(*text));
-  for (std::vector<std::string>* const list : {&evidence.mistakes, &evidence.failing}) {
+  for (std::vector<std::string>* const list : {&evidence.mistakes, &evidence.failing, &evidence.done}) {
     for (std::string& text : *list) text = masked(secrets, std::move(text));
   }
   failure.evidence = event::encode(evidence);
@@ -474,7 +474,7 @@ void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Progr
   const auto step = program->steps.find(*job.step);
   if (step == program->steps.end()) return refuse(job.id, "the document has no step \"" + *job.step + "\"");
   ScopeFacts facts{program,     job.run_id,  job.context,       std::nullopt,
-                   job.id.item, job.attempt, job.used_attempts, job.is_first};
+                   job.id.item, job.attempt, job.used_attempts, job.is_first, step->second};
   if (job.input_is_list) {
     auto item = item_of(job, *program);
     if (!item) return refuse(job.id, item.error());

@@ -46,6 +46,15 @@ Json error_value(const Failure& failure) {
   return error;
 }
 
+// The result of an item whose commands' outputs are all kept.
+std::optional<boost::json::object> outputs_in(const flow::Step* step, std::string_view text) {
+  if (step == nullptr || !step->keeps_outputs || !text.starts_with("{\"output\":")) return std::nullopt;
+  auto value = json::parse_json(text);
+  const auto* const map = value ? json::if_map(*value) : nullptr;
+  if (map == nullptr || !map->contains("output") || !map->contains("outputs")) return std::nullopt;
+  return *map;
+}
+
 constexpr std::string_view evidence_fields[] = {"output", "stdout", "stderr", "mistakes", "failing"};
 
 bool is_evidence_field(std::string_view name) {
@@ -69,6 +78,7 @@ Json evidence_field(const event::FailureEvidence& evidence, std::string_view nam
 
 Json output_value(const flow::Step* step, std::string_view text) {
   if (step == nullptr) return Json(text);
+  if (auto of_each = outputs_in(step, text)) return of_each->at("output");
   switch (step->output) {
     case flow::OutputForm::json: {
       auto value = json::parse_json(text);
@@ -92,13 +102,21 @@ std::expected<const Json*, std::string> StepScope::find(std::span<const std::str
   if (root == "steps") return find_step(path, used);
   if (root == "last_error") return find_last_error(path, used);
   if (root == "prompt" && prompt_) return &*prompt_;
-  if (const auto known = found_.find(root); known != found_.end()) return known->second;
+  const auto known = found_.find(root);
+  if (root == "item" && known != found_.end() && path.size() > 1) {
+    if (auto output = output_of_item(*known->second, path[1])) {
+      used = 2;
+      return keep(*std::move(output));
+    }
+  }
+  if (known != found_.end()) return known->second;
 
   Json value;
   if (root == "item" && facts_.item) {
     auto item = json::parse_json(*facts_.item);
     if (!item) return std::unexpected{"the item cannot be read: " + item.error()};
-    value = *std::move(item);
+    found_[root] = keep(*std::move(item));
+    return find(path, used);
   } else if (root == "index" && facts_.item) {
     value = std::int64_t{facts_.index};
   } else if (root == "attempt") {
@@ -114,6 +132,15 @@ std::expected<const Json*, std::string> StepScope::find(std::span<const std::str
     return std::unexpected{"there is no \"" + root + "\" here"};
   }
   return found_[root] = keep(std::move(value));
+}
+
+// What its commands have given so far, unless the item itself has such a field.
+std::optional<Json> StepScope::output_of_item(const Json& item, std::string_view field) const {
+  const auto* const map = json::if_map(item);
+  const bool is_known = field == "outputs" || (field == "output" && !outputs_.empty());
+  if (!is_known || facts_.step == nullptr || !facts_.step->keeps_outputs || (map != nullptr && map->contains(field)))
+    return std::nullopt;
+  return field == "output" ? Json(outputs_.back()) : list_of(outputs_);
 }
 
 void StepScope::set_failure_to_repair(Failure failure) {
@@ -185,6 +212,7 @@ std::expected<Json, std::string> StepScope::step_field(const StepOutput& output,
   if (field == "output" && !output.is_list)
     return output.parts.empty() ? Json(nullptr) : value_of(output.parts.front(), output.step);
   if (field == "outcomes") return outcomes_of(output);
+  if (field == "outputs") return outputs_of(output);
   if (field != "output" && field != "results")
     return std::unexpected{"a step has no field \"" + std::string{field} + "\""};
   boost::json::array results;
@@ -240,15 +268,40 @@ std::expected<Json, std::string> StepScope::outcomes_of(const StepOutput& output
   return outcomes;
 }
 
-std::expected<Json, std::string> StepScope::value_of(const Payload& payload, std::string_view step) const {
-  const auto found = facts_.program->steps.find(step);
-  const flow::Step* const known = found != facts_.program->steps.end() ? found->second : nullptr;
-  if (!payload.hashed) return output_value(known, payload.bytes);
+// For each item what each of its commands has given; null where it has failed.
+std::expected<Json, std::string> StepScope::outputs_of(const StepOutput& output) const {
+  boost::json::array all;
+  for (std::uint32_t index = 0; index < output.parts.size(); ++index) {
+    if (std::ranges::binary_search(output.failures, index, {}, &FailedItem::item)) {
+      all.emplace_back(nullptr);
+      continue;
+    }
+    const auto text = text_of(output.parts[index]);
+    if (!text) return std::unexpected{text.error()};
+    const auto of_each = outputs_in(step_named(output.step), *text);
+    all.push_back(of_each ? of_each->at("outputs") : Json(boost::json::array{Json(*text)}));
+  }
+  return all;
+}
+
+std::expected<std::string, std::string> StepScope::text_of(const Payload& payload) const {
+  if (!payload.hashed) return payload.bytes;
   try {
-    return output_value(known, *payloads_.read(payload.bytes));
+    return *payloads_.read(payload.bytes);
   } catch (const EngineError& error) {
     return std::unexpected{std::string{error.what()}};
   }
+}
+
+const flow::Step* StepScope::step_named(std::string_view name) const {
+  const auto found = facts_.program->steps.find(name);
+  return found != facts_.program->steps.end() ? found->second : nullptr;
+}
+
+std::expected<Json, std::string> StepScope::value_of(const Payload& payload, std::string_view step) const {
+  const auto text = text_of(payload);
+  if (!text) return std::unexpected{text.error()};
+  return output_value(step_named(step), *text);
 }
 
 }  // namespace reprise::exec

@@ -66,7 +66,9 @@ std::string_view FunctionWork::list_of(const StepOutput& output) {
 
 std::string_view FunctionWork::idempotency_key() {
   if (idempotency_key_.empty()) {
-    idempotency_key_ = to_string(job_.run_id) + '/' + std::string{step()} + '/' + std::to_string(job_.id.item);
+    const bool is_operation = job_.context != nullptr && !job_.context->operation.empty();
+    idempotency_key_ = to_string(job_.run_id) + '/' +
+                       (is_operation ? job_.context->operation : std::string{step()} + '/' + std::to_string(job_.id.item));
   }
   return idempotency_key_;
 }

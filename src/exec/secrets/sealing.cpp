@@ -6,12 +6,13 @@
 #include <optional>
 
 #include "exec/secrets/mask.hpp"
+#include "exec/secrets/references.hpp"
 #include "json/json.hpp"
 
 namespace reprise::exec {
 namespace {
 
-constexpr char mark = '\x1A';
+constexpr char mark = reference_mark;
 constexpr std::uint32_t levels_max = 2;  // 0: as it is; 1: in a JSON text; 2: in a JSON text within one
 constexpr std::array<std::uint32_t, 3> levels_by_likelihood = {1, 2, 0};  // most secrets look alike in all of them
 
@@ -60,21 +61,6 @@ std::optional<Reference> reference_in(std::string_view text) {
   return at == end ? std::optional{reference} : std::nullopt;
 }
 
-// Gives each reference to `replace`, which appends what stands for it. False: it did so itself.
-template <typename Replace>
-bool replace_references(std::string_view sealed, std::string& out, const Replace& replace) {
-  while (!sealed.empty()) {
-    const std::size_t begin = std::min(sealed.find(mark), sealed.size());
-    out += sealed.substr(0, begin);
-    if (begin == sealed.size()) return true;
-    const std::size_t end = sealed.find(mark, begin + 1);
-    if (end == std::string_view::npos) return false;
-    if (!replace(sealed.substr(begin + 1, end - begin - 1))) return false;
-    sealed.remove_prefix(end + 1);
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string sealed(const SecretTable& secrets, std::string_view json) {
@@ -111,15 +97,6 @@ std::expected<std::string, std::string> unsealed(const SecretTable* secrets, std
   if (!is_whole)
     return std::unexpected{
         "it needs a secret that is not what it was when this was stored: give it the same value again"};
-  return out;
-}
-
-std::string shown(std::string_view sealed) {
-  std::string out;
-  replace_references(sealed, out, [&](std::string_view) {
-    out += stars;
-    return true;
-  });
   return out;
 }
 

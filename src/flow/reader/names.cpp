@@ -120,7 +120,7 @@ class NameCheck {
     const auto target = steps_.find(id);
     if (target == steps_.end()) return unknown_step(use, reference, id);
     check_order(use, reference, target->second);
-    constexpr std::string_view fields[] = {"output", "results", "outcomes", "succeeded",
+    constexpr std::string_view fields[] = {"output", "results", "outcomes", "outputs", "succeeded",
                                            "failed", "total",   "failures", "status"};
     const Words known(std::begin(fields), std::end(fields));
     if (reference.path.size() < 3) {

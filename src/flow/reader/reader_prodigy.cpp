@@ -1,22 +1,23 @@
 // Prodigy's `mode: mapreduce`: setup, map and reduce, read as steps (docs/reference/dialects.md).
 //
 // setup and reduce become the steps setup-1, setup-2 …, map, reduce-1 …, one after the other. `claude:` runs `claude -p PROMPT` unless the
-// document has an agent of that name; `shell:` is a line for sh. `map.results`, `.successful`, `.failed` and `.total` are the map's results.
+// document has an agent of that name; `shell:` is a line for sh. `map.results`, `.outputs`, `.successful`, `.failed` and `.total` are the
+// map's results. reader_prodigy_policy.cpp reads what is said about failures.
 #include <algorithm>
 
-#include "flow/reader/reading.hpp"
+#include "flow/reader/reading_prodigy.hpp"
 #include "policy/dialect/dialects.hpp"
 #include "text/nearest.hpp"
 #include "text/scalar.hpp"
 
 namespace reprise::flow {
-namespace {
 
 using text::Field;
 using text::Node;
 using text::NodeType;
 
-std::string not_supported(const Node&) { return "this is not supported"; }
+namespace {
+
 std::string filter_hint(const Node&) {
   return "this is not supported: a filter may stand in json_path, such as $.items[?@.price < 10]";
 }
@@ -24,7 +25,7 @@ std::string commit_hint(const Node&) {
   return "this is not supported: nothing is committed here; check the commit in a shell command";
 }
 std::string capture_hint(const Node&) { return "the output is kept anyway"; }
-std::string template_timeout_hint(const Node&) { return "write agent_timeout_secs under map"; }
+std::string map_timeout_hint(const Node&) { return "write agent_timeout_secs under map"; }
 
 std::vector<Field> find_verbs(text::Fields& fields, const Reading& reading) {
   std::vector<Field> verbs;
@@ -35,7 +36,8 @@ std::vector<Field> find_verbs(text::Fields& fields, const Reading& reading) {
   return verbs;
 }
 
-// One of shell, claude or another agent, and what to run when it fails. Other keys are the caller's.
+}  // namespace
+
 std::optional<Command> read_template_command(text::Fields& fields, const Node& map, bool may_recover,
                                              Reading& reading) {
   const std::vector<Field> verbs = find_verbs(fields, reading);
@@ -67,12 +69,16 @@ std::optional<Command> read_template_command(text::Fields& fields, const Node& m
   return command;
 }
 
+std::string not_supported(const Node&) { return "this is not supported"; }
+
 // `timeout: 300` and `timeout: 5m` both occur.
 std::optional<Duration> read_timeout(const Field& field, Reading& reading) {
   if (field.node->type == NodeType::string)
     return text::read_duration(field, text::DurationGrammar::humantime, reading.report);
   return text::read_decimal_duration(field, std::int64_t{1'000'000'000}, "seconds", reading.report);
 }
+
+namespace {
 
 std::vector<const Node*> commands_of(const Field& field, Reading& reading) {
   const Node* list = field.node;
@@ -140,97 +146,27 @@ std::string read_phase(const Field& field, std::string after, Reading& reading) 
   return after;
 }
 
-std::optional<CircuitBreakerRule> read_breaker(const Field& field, Reading& reading) {
-  constexpr std::int64_t limit_max = 1'000'000;
-  const Node& node = *field.node;
-  if (node.find("failure_threshold") == nullptr) return read_circuit_breaker(field, reading);
-  text::Fields fields{node, "circuit_breaker", reading.report};
-  const auto limit = text::read_whole(*fields.find("failure_threshold"), {1, limit_max}, reading.report);
-  fields.finish(
-      {{"success_threshold", not_supported}, {"timeout", not_supported}, {"half_open_requests", not_supported}});
-  if (!limit) return std::nullopt;
-  return CircuitBreakerRule{static_cast<std::uint32_t>(*limit),
-                            {FailureClass::transient, FailureClass::deterministic, FailureClass::budget_exhausted,
-                             FailureClass::contract_failure, FailureClass::test_failure}};
-}
-
-// dlq keeps the failed items, skip drops them, stop fails at the first; retry is dlq with a policy that retries.
-void read_on_item_failure(const Field& field, Step& step, bool has_policy, Reading& reading) {
-  if (field.node->type == NodeType::mapping || field.node->text == "custom") {
-    reading.report.error(*field.node, "on_item_failure: handlers of your own are not supported",
-                         "write dlq, retry, skip or stop, and on_failure beside the command");
-    return;
-  }
-  const auto word = text::read_word(field, {"dlq", "retry", "skip", "stop"}, reading.report);
-  if (word == "skip") step.on_failure = OnFailure::proceed;
-  if (word == "stop") {
-    step.on_failure = OnFailure::fail;
-    step.tolerate_any = false;
-  }
-  if (word == "retry" && !has_policy) {
-    step.policy = Policy{.jitter = Jitter::none, .stops_on_class = false};
-    step.policy_source = "on_item_failure: retry, line " + std::to_string(field.node->place.line);
-    step.level = PolicyLevel::step;
-  }
-}
-
-void read_tolerance(text::Fields& fields, Step& step, Reading& reading) {
-  const bool stops = step.on_failure == OnFailure::fail;
-  const auto goes_on = fields.find("continue_on_failure");
-  const auto number = fields.find("max_failures");
-  const auto ratio = fields.find("failure_threshold");
-  if (goes_on && text::read_boolean(*goes_on, reading.report) == false) step.tolerate_any = false;
-  if (number) {
-    if (const auto count = text::read_whole(*number, {0, UINT32_MAX}, reading.report))
-      step.tolerate.count = static_cast<std::uint32_t>(*count);
-  }
-  if (ratio) step.tolerate.ratio = text::read_decimal(*ratio, {.min = 0, .max = 1}, reading.report).value_or(0);
-  if (number || ratio) step.tolerate_any = false;
-  if (stops && (number || ratio))
-    reading.report.error(*(number ? number : ratio)->node, "on_item_failure: stop tolerates no failed item",
-                         "keep one of them");
-  if (step.on_failure == OnFailure::proceed && step.tolerate_any) step.tolerate.ratio = 1;
-}
-
-void read_error_policy(const Field& field, PolicyLevel level, StepDraft& draft, Reading& reading) {
-  Step& step = draft.step;
-  text::Fields fields{*field.node, "error_policy", reading.report};
-  if (!fields.is_map()) return;
-  const auto retry = fields.find("retry_config");
-  if (retry) {
-    if (auto policy = read_policy_node(*retry, Dialect::prodigy, reading)) step.policy = *std::move(policy);
-    step.level = level;
-    step.policy_source = std::string{level == PolicyLevel::run ? "error_policy" : "map.error_policy"} +
-                         ".retry_config, line " + std::to_string(retry->node->place.line);
-    draft.policy_node = retry->node;
-  }
-  if (const auto on_failure = fields.find("on_item_failure"))
-    read_on_item_failure(*on_failure, step, retry.has_value(), reading);
-  read_tolerance(fields, step, reading);
-  if (const auto breaker = fields.find("circuit_breaker")) {
-    if (auto rule = read_breaker(*breaker, reading)) step.circuit_breaker = std::move(rule);
-  }
-  fields.finish({{"error_collection", not_supported}});
-}
-
 void read_agent_template(const Field& field, Step& step, Reading& reading) {
   const VisibleNamesGuard guard{reading, {.steps = true, .item = true, .attempt = true}};
   for (const Node* node : commands_of(field, reading)) {
     if (reading.report.is_full()) return;
     text::Fields fields{*node, "a command", reading.report};
     if (!fields.is_map()) continue;
-    if (auto command = read_template_command(fields, *node, true, reading))
-      step.commands.push_back(*std::move(command));
-    fields.finish({{"timeout", template_timeout_hint},
-                   {"retry_config",
-                    [](const Node&) {
-                      return std::string{
-                          "all commands of an item are tried again together: write it under error_policy"};
-                    }},
-                   {"commit_required", commit_hint},
+    auto command = read_template_command(fields, *node, true, reading);
+    if (const auto timeout = fields.find("timeout"); timeout && command) command->timeout = read_timeout(*timeout, reading);
+    if (const auto retry = fields.find("retry_config")) {
+      if (auto policy = read_policy_node(*retry, Dialect::prodigy, reading))
+        step.command_policies.push_back({.command = static_cast<std::uint32_t>(step.commands.size() + 1),
+                                         .line = retry->node->place.line,
+                                         .policy = *std::move(policy)});
+    }
+    if (command) step.commands.push_back(*std::move(command));
+    fields.finish({{"commit_required", commit_hint},
                    {"capture_output", capture_hint},
+                   {"capture", capture_hint},
                    {"when", not_supported}});
   }
+  step.keeps_outputs = step.commands.size() > 1;
   if (step.commands.empty() && !reading.report.has_errors())
     reading.report.error(*field.node, "agent_template: there is no command in it");
 }
@@ -262,12 +198,11 @@ void finish_map(text::Fields& fields) {
                  {"max_items", not_supported},
                  {"offset", not_supported},
                  {"distinct", not_supported},
-                 {"timeout_config", not_supported},
                  {"retry_config", [](const Node&) { return std::string{"write it under error_policy"}; }},
-                 {"timeout", template_timeout_hint}});
+                 {"timeout", map_timeout_hint}});
 }
 
-// The whole map phase; `shared` is the error_policy at the top of the document, which one under map replaces.
+// The whole map phase; `shared` is the error_policy at the top of the document.
 void read_map(const Field& field, const std::optional<Field>& shared, std::string_view after, Reading& reading) {
   text::Fields fields{*field.node, "map", reading.report};
   if (!fields.is_map()) return;
@@ -290,15 +225,7 @@ void read_map(const Field& field, const std::optional<Field>& shared, std::strin
     if (const auto value = text::read_whole(*number, {1, parallel_max}, reading.report))
       step.max_parallel = static_cast<std::uint32_t>(*value);
   }
-  const auto own = fields.find("error_policy");
-  if (own || shared)
-    read_error_policy(own ? *own : *shared, own ? PolicyLevel::step : PolicyLevel::run, draft, reading);
-  if (const auto limit = fields.find("agent_timeout_secs")) {
-    const auto seconds = text::read_whole(*limit, {1, INT32_MAX}, reading.report);
-    if (seconds) step.policy.max_elapsed = std::chrono::seconds{*seconds};
-    step.policy.elapsed_from = ElapsedFrom::first_start;  // waits between attempts count, setup does not
-  }
-  step.policy.types = reading.flow.types.get();
+  read_map_policies(fields, shared, draft, reading);
   finish_map(fields);
   reading.step = no_step;
 }

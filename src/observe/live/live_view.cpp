@@ -93,10 +93,12 @@ void LiveView::tell(const Event& event) {
 
 void LiveView::tell_item(const Event& event, std::uint32_t step) {
   const bool is_of_item = plan_->steps[step].for_each;
-  if (event.type == EventType::circuit_opened || event.type == EventType::revisited ||
+  if (event.type == EventType::circuit_opened || event.type == EventType::circuit_half_opened ||
+      event.type == EventType::circuit_closed || event.type == EventType::revisited ||
       (event.type == EventType::fallback && !is_of_item)) {  // of items there may be very many
     StyledLine line{{std::string{symbols_.again} + " ", Style::warning}, {name_of_step(step), Style::strong}, {" "}};
-    if (const auto trouble = reporter_.trouble_of(step, event.item); trouble && !is_of_item) {
+    const bool goes_back = event.type != EventType::revisited || !event.on_request;
+    if (const auto trouble = reporter_.trouble_of(step, event.item); trouble && !is_of_item && goes_back) {
       line.push_back({attempt_words(step, trouble->attempts) + " failed: " + what_failed(trouble->failure)});
       line.push_back({std::string{symbols_.dot}, Style::dim});
     }

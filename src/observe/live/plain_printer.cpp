@@ -100,7 +100,13 @@ std::string PlainPrinter::words(const Event& event) const {
     case EventType::dropped:
       return "dead letter dropped";
     case EventType::circuit_opened:
-      return "circuit breaker opened: the same failure came too often";
+      return event.due == WallTime{} ? "circuit breaker opened: the same failure came too often"
+                                     : "circuit opened: too many of its items failed in a row; none begins for " +
+                                           text::rough_duration(event.due - event.time);
+    case EventType::circuit_half_opened:
+      return "circuit half open: the next items try whether it may close";
+    case EventType::circuit_closed:
+      return "circuit closed: they have succeeded, and the others begin";
     case EventType::progress:
       return text::safe_to_show(event.text);
     case EventType::cancel_requested:
@@ -112,7 +118,8 @@ std::string PlainPrinter::words(const Event& event) const {
     case EventType::signaled:
       return "signal " + text::safe_to_show(event.text) + " came";
     case EventType::revisited:
-      return "going back to this step";
+      return event.on_request ? "runs again: it was asked for, or what it needs has a new result"
+                              : "going back to this step";
     case EventType::reopened:
       if (event.resumes) return "resuming what was stopped";
       return "going on with what had failed or was stopped" +
@@ -138,7 +145,9 @@ std::string PlainPrinter::line(const Event& event) const {
   if (told.empty()) return "";
   const bool is_of_step = event.type == EventType::prepared ||
                           (event.type == EventType::skipped && event.attempt == 0) ||
-                          event.type == EventType::unreachable || event.type == EventType::revisited;
+                          event.type == EventType::unreachable || event.type == EventType::revisited ||
+                          event.type == EventType::circuit_half_opened || event.type == EventType::circuit_closed ||
+                          (event.type == EventType::circuit_opened && event.due != WallTime{});
   std::string line = clock_time(event.time) + " ";
   if (event.step.empty()) return line + told;
   const bool is_item = !is_of_step && steps_(event.step).has_items;

@@ -20,7 +20,7 @@
 #include "observe/live/plain_printer.hpp"
 #include "observe/report/run_report.hpp"
 #include "observe/why/why.hpp"
-#include "runtime/snapshot.hpp"
+#include "runtime/run_reader.hpp"
 
 namespace reprise::observe {
 

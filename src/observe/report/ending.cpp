@@ -221,6 +221,12 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
   const auto leave_room = [&lines] {
     if (!lines.empty()) lines.emplace_back();
   };
+  for (const StepReport& step : report.steps) {
+    const bool is_empty = step.has_items && step.items == 0 && step.status == core::StepStatus::succeeded;
+    if (is_empty)
+      add({{{"warning: ", Style::warning},
+            {text::safe_to_show(step.name) + " had nothing to do: its list, or what was selected from it, is empty"}}});
+  }
   leave_room();
   if (auto statistics = statistics_of(report); !statistics.empty()) {
     add(std::move(statistics));

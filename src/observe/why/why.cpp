@@ -1,6 +1,8 @@
 #include "observe/why/why.hpp"
 
+#include <algorithm>
 #include <array>
+#include <map>
 
 #include "observe/why/why_remedies.hpp"
 #include "observe/why/why_words.hpp"
@@ -94,6 +96,18 @@ bool was_visited_enough(const RunProjection& run) {
   return run.run().has_ended() && run.run().reason == StopReason::max_visits;
 }
 
+std::string why_words(const Event& event) {
+  return event.request && !event.request->why.empty() ? ": " + text::safe_to_show(event.request->why) : "";
+}
+
+// After 5 failed items in a row the circuit of map opened
+std::string circuit_words(const Event& event, const core::Plan& plan) {
+  const auto step = std::ranges::find_if(plan.steps, [&](const core::StepPlan& each) { return *each.name == event.step; });
+  const std::uint32_t failures = step != plan.steps.end() ? step->item_breaker.failures : 0;
+  return "After " + counted(failures, "failed item") + " in a row, or one that tried, the circuit of " +
+         text::safe_to_show(event.step) + " opened";
+}
+
 std::string note_words(const Event& event, const core::Plan& plan) {
   const std::string at = " at " + moment(event.time);
   switch (event.type) {
@@ -104,12 +118,24 @@ std::string note_words(const Event& event, const core::Plan& plan) {
         return "The deadline of the run" +
                (plan.deadline > 0 ? ", " + text::format_duration(Duration{plan.deadline}) + "," : "") + " passed" + at +
                ".";
-      return "The run was cancelled" + at + (event.text.empty() ? "." : ": " + text::safe_to_show(event.text) + ".");
+      return "The run was cancelled" + at + asker_words(event.request) + (event.text.empty() ? "." : ": " + text::safe_to_show(event.text) + ".");
     case EventType::reopened:
-      if (event.resumes) return "The run was resumed" + at + ".";
+      if (event.resumes) return "The run was resumed" + at + asker_words(event.request) + why_words(event) + ".";
       return "What had failed" + (event.text.empty() ? "" : " in " + text::safe_to_show(event.text)) +
-             " was tried again, because somebody asked" + at + ".";
+             " was tried again, because somebody asked" + at + asker_words(event.request) + why_words(event) + ".";
+    case EventType::paused:
+      return "The run was paused" + at + asker_words(event.request) + why_words(event) + ".";
+    case EventType::resumed:
+      return "The run was resumed" + at + asker_words(event.request) + why_words(event) + ".";
+    case EventType::circuit_opened:
+      return circuit_words(event, plan) + at + ": nothing of it begins before " + moment(event.due) + ".";
+    case EventType::circuit_half_opened:
+      return "That time was over for " + text::safe_to_show(event.step) + at + ": the next items tried whether it may go on.";
+    case EventType::circuit_closed:
+      return "They succeeded, and the circuit of " + text::safe_to_show(event.step) + " closed" + at + ".";
     case EventType::revisited:
+      if (event.on_request)
+        return text::safe_to_show(event.step) + " ran again" + at + ": it was asked for, or what it needs has a new result.";
       return "The run went back to " + text::safe_to_show(event.step) + at + ", as on_failure says.";
     case EventType::ended:
       return event.reason == StopReason::max_visits
@@ -179,8 +205,14 @@ Explanation Explainer::explained(const Place& place, const WorkStory& story) con
     if (attempt.failed != nullptr) told.decisions.push_back(retry_decision_of(attempt));
   }
   const core::StepPlan plan = core::step_of_item(plan_->steps[step], number);
+  std::map<std::uint32_t, core::StepPlan> of_commands;
+  const auto plan_of = [&](const RetryDecision& decision) -> const core::StepPlan& {
+    const std::uint32_t command = failure_of(decision).command;
+    if (plan.policy_of_command(command) == nullptr) return plan;
+    return of_commands.try_emplace(command, core::step_of_command(plan, command)).first->second;
+  };
   const auto context_of = [&](const RetryDecision& decision) {
-    return DecisionContext{*plan_, plan, source_, decision.cancel_reason, was_visited_enough(run_)};
+    return DecisionContext{*plan_, plan_of(decision), source_, decision.cancel_reason, was_visited_enough(run_)};
   };
   const RetryDecision* before = nullptr;
   for (RetryDecision& decision : told.decisions) {
