@@ -110,7 +110,7 @@ CommandShape why_command(PlaceOptions& options) {
 
 CommandShape replay_command(RunOptions& options) {
   CommandShape command =
-      command_named("replay", "The recorded story once more; with --validate the work itself, compared with it");
+      command_named("replay", "Replays recorded events; --validate runs the work again and compares");
   add_run(command, options);
   add_format(command, options.json);
   set_footer(command,
@@ -157,7 +157,7 @@ CommandShape failures_command(FailuresOptions& options) {
 }
 
 CommandShape doctor_command(DoctorOptions& options) {
-  CommandShape command = command_named("doctor", "Is everything there that runs need?");
+  CommandShape command = command_named("doctor", "Checks that this machine is ready");
   add_arguments(command, "FILE", options.files, "...", "flow documents: is what they need there, too?", Presence::optional);
   add_store(command, options.store, StoreKind::file);
   add_format(command, options.json);

@@ -185,7 +185,7 @@ CommandShape pause_command(OperateOptions& options) {
 
 CommandShape signal_command(OperateOptions& options) {
   CommandShape command =
-      operation("signal", "Brings a run the signal or approval that a step waits for", options, signal_run);
+      operation("signal", "Sends a signal or approval to a run", options, signal_run);
   add_argument(command, "NAME", options.text, "as the step's `signal:` has it");
   add_argument(command, "DATA", options.payload, "what the step's output will be: JSON or text", Presence::optional);
   set_footer(command, "  reprise signal @last approval '{\"by\": \"ada\"}'");

@@ -131,7 +131,13 @@ std::string PlainPrinter::words(const Event& event) const {
     case EventType::handed_back:
       return "checking the result";
     case EventType::reserved:
-      return "";  // nothing has begun
+    case EventType::called:
+    case EventType::continued:
+    case EventType::published:
+    case EventType::dismissed:
+      return "";  // nothing has begun, or a function tells only itself
+    case EventType::diverged:
+      return "its code and its record differ: " + text::safe_to_show(event.text);
     case EventType::extended:
       return "the engine did not run when the time was over; it gets more";
     case EventType::ended:
