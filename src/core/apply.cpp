@@ -125,9 +125,13 @@ Time end_of_wait(const StepPlan& plan, Time begin) {
   return plan.kind == StepKind::wait || plan.wait > 0 ? later(begin, plan.wait) : 0;
 }
 
-bool is_chosen(const Record& reopened, std::uint32_t step, std::uint32_t item) {
-  if (reopened.from_step == 0) return true;
-  return reopened.from_step == step + 1 && (reopened.items == 0 || reopened.items == item + 1);
+// What is to be tried again: everything, a step, an item, or several.
+Chosen chosen_by(const Record& reopened) {
+  if (!reopened.text.empty()) return chosen_in(reopened.text).value_or(Chosen{});
+  if (reopened.from_step == 0) return {};
+  ChosenStep only{reopened.from_step - 1};
+  if (reopened.items > 0) only.items = {{reopened.items - 1, reopened.items - 1}};
+  return {{std::move(only)}};
 }
 
 void set_items(StepState& state, std::uint32_t items, bool is_list) {
@@ -768,8 +772,9 @@ void Core::apply_reopened(Run& run, const Record& record) {
     for (auto& [step, own] : run.extra->steps) own.keeps_dependants = false;
   }
   run.open_steps = 0;
+  const Chosen chosen = chosen_by(record);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    reopen_step(run, step, record);
+    reopen_step(run, step, record, chosen);
     if (!is_final(run.steps[step].status)) ++run.open_steps;
   }
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
@@ -787,14 +792,14 @@ void Core::apply_reopened(Run& run, const Record& record) {
 }
 
 // What was stopped goes on where it was; what had failed, and is chosen, has everything again but its numbers.
-void Core::reopen_step(Run& run, std::uint32_t step, const Record& record) {
+void Core::reopen_step(Run& run, std::uint32_t step, const Record& record, const Chosen& chosen) {
   StepState& state = run.steps[step];
   const StepPlan& plan = run.step_plan(step);
   bool incomplete = false;
   bool had_attempts = false;
   bool retries = false;
   state.for_each_item([&](std::uint32_t index, Item& item) {
-    const bool has_failed = !record.resumes && item.status == ItemStatus::failed && is_chosen(record, step, index);
+    const bool has_failed = !record.resumes && item.status == ItemStatus::failed && chosen.has(step, index);
     if (!has_failed && item.status != ItemStatus::canceled) return;
     --(has_failed ? state.failed : state.canceled);
     incomplete = true;

@@ -24,6 +24,7 @@
 #include <reprise/error.hpp>
 #include <reprise/random.hpp>
 
+#include "core/chosen.hpp"
 #include "core/run_table.hpp"
 #include "core/state.hpp"
 #include "core/timer_wheel.hpp"
@@ -207,11 +208,12 @@ class Core {
   struct Choice {                            // what an operator speaks of
     std::optional<std::uint32_t> step = {};  // none = every step
     std::optional<std::uint32_t> item = {};  // none = every item
+    Chosen several = {};                     // instead of both, when it is more than one
     bool only = false;                       // retry_failed: the steps that need it keep what they have
   };
   // Tries again what has failed. A step that is chosen, and has succeeded, runs again as a whole.
   Answer retry_failed(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});
-  Answer drop(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});  // a dead letter
+  Answer drop(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});  // dead letters
 
   // ---- durable functions (functions.cpp) ----
   // The number of the step that the run has from now on.
@@ -303,7 +305,7 @@ class Core {
   void apply_revisited(Run& run, const event::Record& record);
   void forget_circuits(Run& run, std::uint32_t step);
   void apply_reopened(Run& run, const event::Record& record);
-  void reopen_step(Run& run, std::uint32_t step, const event::Record& record);
+  void reopen_step(Run& run, std::uint32_t step, const event::Record& record, const Chosen& chosen);
   void apply_fallback(Run& run, const event::Record& record);
   void apply_skipped(Run& run, const event::Record& record);
   void apply_finishing(Run& run, const event::Record& record);

@@ -120,6 +120,7 @@ std::optional<Record> record_of(const Event& event, const StepNumbers& steps) {
     const auto only = steps.find(event.text);
     record.from_step = only != steps.end() ? only->second + 1 : 0;
     record.items = event.only_item ? *event.only_item + 1 : 0;
+    record.text = event.only;
   }
   return record;
 }
@@ -207,6 +208,7 @@ Event EventHistory::add(const Record& record) {
       event.only_this = record.only_this;
       if (record.from_step > 0 && record.from_step <= steps_.size()) event.text = steps_[record.from_step - 1].name;
       if (record.items > 0) event.only_item = record.items - 1;
+      event.only = record.text;
       break;
     case EventType::revisited:
       record.only_this ? forget_items(record.step) : forget_visit(record.step);

@@ -630,9 +630,8 @@ void Engine::State::operate(runtime::RunRequest&& request, runtime::RunAnswered 
   if (by.id == RunId{}) by.id = runtime::new_request_id(clock.now());
   std::string text = std::move(request.text);
   if (*operation == runtime::Operation::cancel) text = std::exchange(by.why, {});
-  runtime::Operate input{
-      *operation,          *request.run,  std::move(text),    {}, {}, std::move(reply), std::move(request.choice.step),
-      request.choice.item, std::move(by), request.choice.only};
+  runtime::Operate input{*operation, *request.run, std::move(text), {}, {}, std::move(reply),
+                         std::move(request.choice), std::move(by)};
   input.payload = payload_of(std::move(request.payload), input.body);
   if (from == From::loop) return driver.push(std::move(input));
   driver.push_when_room(std::move(input));

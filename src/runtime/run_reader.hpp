@@ -106,6 +106,9 @@ class RunReader {
   virtual std::expected<void, Error> each_item(const RunId& id, const std::function<bool(const ItemView&)>& visit) = 0;
   // What this work item was given: its element, or for a step without items what the run was submitted with.
   virtual std::expected<std::string, Error> item_input(const RunId& id, std::string_view step, std::uint32_t item) = 0;
+  // Of the first `limit` items of a step of a document, as JSON for people; empty: its items are not known.
+  virtual std::expected<std::vector<std::string>, Error> item_inputs(const RunId& id, std::string_view step,
+                                                                     std::size_t limit) = 0;
   // The events once more through the engine's own rules, from the very first one. Nothing is executed.
   virtual std::expected<Replayed, Error> replay(const RunId& id) = 0;
 

@@ -178,6 +178,28 @@ std::expected<std::string, Error> ShardReader::item_input(const RunId& id, std::
   return run->plan->plan->is_document ? exec::shown(*element) : std::string{*element};
 }
 
+std::expected<std::vector<std::string>, Error> ShardReader::item_inputs(const RunId& id, std::string_view step,
+                                                                        std::size_t limit) {
+  const auto loaded = load(id);
+  if (!loaded) return std::unexpected{loaded.error()};
+  std::vector<std::string> inputs;
+  const core::Run* const run = *loaded;
+  if (run == nullptr) return missing(id);
+  const auto& steps = run->plan->plan->steps;
+  const auto found = std::ranges::find_if(steps, [&](const core::StepPlan& plan) { return *plan.name == step; });
+  if (found == steps.end() || !run->plan->plan->is_document) return inputs;
+  const core::StepState& state = run->steps[static_cast<std::size_t>(found - steps.begin())];
+  if (state.map == nullptr) return inputs;
+  const auto list = bytes_of(state.map->list);
+  if (!list) return std::unexpected{list.error()};
+  for (std::uint32_t item = 0; item < std::min<std::size_t>(state.items, limit); ++item) {
+    const auto element = exec::list_element(*list, item);
+    if (!element) break;
+    inputs.push_back(exec::shown(*element));
+  }
+  return inputs;
+}
+
 std::expected<Replayed, Error> ShardReader::replay(const RunId& id) {
   const auto loaded = load(id);
   if (!loaded) return std::unexpected{loaded.error()};

@@ -46,11 +46,17 @@ struct PlaceOptions {  // of a command about a part of a run
 struct LogsOptions {
   PlaceOptions of = {};
   std::optional<std::uint64_t> attempt = {};
+  bool follow = false;  // until the run has ended
 };
 
 struct DeadLettersOptions {
   PlaceOptions of = {};  // list: an empty run means all of them
   std::uint64_t limit = 100;
+};
+
+struct FailuresOptions {
+  RunOptions run = {};  // empty = @last
+  std::vector<std::string> filter = {};
 };
 
 struct DoctorOptions {
@@ -67,6 +73,7 @@ int why(const PlaceOptions& options);
 int replay(const RunOptions& options);
 int dead_letters_list(const DeadLettersOptions& options);
 int dead_letters_show(const PlaceOptions& options);
+int failures(const FailuresOptions& options);
 int doctor(const DoctorOptions& options);
 
 }  // namespace reprise::cli

@@ -217,12 +217,14 @@ Failure Judge::not_started(const ProcessEnd& end) const {
                   .message = end.spawn_problem,
                   .exit_code = end.spawn_errno == ENOENT ? 127 : 126};
   if (is_lack && !by_first_rules) failure.exit_code.reset();
-  if (end.spawn_errno == E2BIG && !by_first_rules) {
+  failure = classified(std::move(failure), {.spawn_error = errno_name(end.spawn_errno)});
+  // Whoever wrote the command made it too long: the next attempt would be as long.
+  const bool is_built_in_rule = failure.details.starts_with("classified by spawn error");
+  if (end.spawn_errno == E2BIG && is_built_in_rule && !by_first_rules) {
     failure.failure_class = FailureClass::deterministic;
     failure.kind = FailureKind::invalid_input;
-    return failure;
   }
-  return classified(std::move(failure), {.spawn_error = errno_name(end.spawn_errno)});
+  return failure;
 }
 
 namespace {

@@ -132,16 +132,6 @@ std::string PlainPrinter::words(const Event& event) const {
       return "checking the result";
     case EventType::reserved:
       return "";  // nothing has begun
-    case EventType::called:
-      return "began " + text::safe_to_show(event.operation + (event.text.empty() ? "" : " " + event.text));
-    case EventType::continued:
-      return "begins another turn of its loop";
-    case EventType::diverged:
-      return "its code and its log do not agree: " + text::safe_to_show(event.text);
-    case EventType::published:
-      return "says how it stands";
-    case EventType::dismissed:
-      return "nobody waits for the operation any more";
     case EventType::extended:
       return "the engine did not run when the time was over; it gets more";
     case EventType::called:
@@ -169,9 +159,10 @@ std::string PlainPrinter::line(const Event& event) const {
                           event.type == EventType::circuit_half_opened || event.type == EventType::circuit_closed ||
                           (event.type == EventType::circuit_opened && event.due != WallTime{});
   std::string line = clock_time(event.time) + " ";
-  if (!event.step.empty())
-    line += work_name(text::safe_to_show(event.step), event.item, !is_of_step && steps_(event.step).has_items) + " ";
-  return line + told;
+  if (event.step.empty()) return line + told;
+  const bool is_item = !is_of_step && steps_(event.step).has_items;
+  const std::string label = is_item && labels_ ? labels_(event.step, event.item) : "";
+  return line + labelled(work_name(text::safe_to_show(event.step), event.item, is_item), label) + " " + told;
 }
 
 }  // namespace reprise::observe

@@ -22,7 +22,7 @@ Span sign(std::string_view symbol, Style style) { return {symbol.empty() ? "" : 
 std::string name_of_work(const RunReport& report, const TroubledItem& item) {
   const StepReport& step = report.steps[item.step];
   const bool is_uncounted = item.attempts == 0 && step.items <= 1;  // it was never known which items there are
-  return work_name(text::safe_to_show(step.name), item.item, step.has_items && !is_uncounted);
+  return labelled(work_name(text::safe_to_show(step.name), item.item, step.has_items && !is_uncounted), item.label);
 }
 
 std::string then_words(const FailedAttempt& attempt, const TroubledItem& item) {
@@ -195,6 +195,21 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
   std::vector<StyledLine> lines;
   const auto add = [&lines](std::vector<StyledLine> more) { std::ranges::move(more, std::back_inserter(lines)); };
   const std::vector<TroubledItem> failures = failures_of(report);
+  const auto add_next = [&] {
+    std::size_t widest = 0;
+    for (const NextCommand& command : next) widest = std::max(widest, command.purpose.size());
+    for (const NextCommand& command : next)
+      add({{{"  " + text::padded(command.purpose + ":", widest + 2), Style::dim}, {command.command}}});
+  };
+  if (what == EndingOf::command) {  // its attempts were told as they came, and its output went past
+    if (failures.empty()) {
+      add({first_line(run, report, symbols)});
+    } else {
+      add({failure_line(name_of_work(report, failures.front()), failures.front(), symbols)});
+    }
+    add_next();
+    return lines;
+  }
   const std::size_t named = std::min(failures.size(), failures_named_max);
   for (std::size_t index = 0; index < named; ++index) {
     const TroubledItem& item = failures[index];
@@ -224,20 +239,15 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
             {text::safe_to_show(step.name) + " had nothing to do: its list, or what was selected from it, is empty"}}});
   }
   leave_room();
-  if (auto statistics = statistics_of(report); what == EndingOf::flow && !statistics.empty()) {
+  if (auto statistics = statistics_of(report); !statistics.empty()) {
     add(std::move(statistics));
     leave_room();
   }
   add({first_line(run, report, symbols)});
-  std::size_t widest = 0;
-  for (const NextCommand& command : next) widest = std::max(widest, command.purpose.size());
-  for (const NextCommand& command : next)
-    add({{{"  " + text::padded(command.purpose + ":", widest + 2), Style::dim}, {command.command}}});
-  if (what == EndingOf::flow) {
-    const bool is_good = report.status == RunStatus::succeeded;
-    add({{sign(is_good ? symbols.done : symbols.failed, is_good ? Style::good : Style::bad),
-          {verdict_of(report), Style::strong}}});
-  }
+  add_next();
+  const bool is_good = report.status == RunStatus::succeeded;
+  add({{sign(is_good ? symbols.done : symbols.failed, is_good ? Style::good : Style::bad),
+        {verdict_of(report), Style::strong}}});
   return lines;
 }
 

@@ -47,6 +47,7 @@ struct FailedAttempt {
 struct TroubledItem {
   std::uint32_t step = 0;  // index into RunReport::steps
   std::uint32_t item = 0;
+  std::string label = {};                              // what people call the item; put there by those who know it
   core::ItemStatus status = core::ItemStatus::failed;  // waiting, running, failed or canceled
   std::uint64_t attempts = 0;
   Failure failure = {};  // the last one
