@@ -13,13 +13,14 @@ std::expected<std::unique_ptr<FlowHost>, Error> FlowHost::open(FlowHostSettings 
   documents.store_folder = settings.store_folder;
   documents.grace = settings.grace;
   documents.stderr_through = settings.stderr_through;
+  documents.stdout_through = settings.stdout_through;
   documents.files = std::move(settings.files);
   documents.moved = std::move(settings.moved);
   const bool listens_at_once = settings.callbacks.listen.has_value();
   documents.callbacks = std::move(settings.callbacks);
   documents.sub_flows = host.get();
   auto engine = runtime::EngineAccess::open(
-      {.store = settings.store, .threads = 1, .name = settings.name},
+      {.store = settings.store, .threads = 1},
       [&](exec::Sink& sink, exec::PayloadLoader load) -> std::unique_ptr<exec::Executor> {
         auto executor = std::make_unique<exec::DocumentExecutor>(documents, sink, std::move(load));
         host->executor_ = executor.get();
@@ -27,6 +28,7 @@ std::expected<std::unique_ptr<FlowHost>, Error> FlowHost::open(FlowHostSettings 
       },
       std::move(settings.shard));
   if (!engine) return std::unexpected{engine.error()};
+  host->name_ = std::move(settings.name);
   host->engine_ = std::make_unique<Engine>(*std::move(engine));
   if (listens_at_once) {
     if (auto listening = host->executor_->listen(); !listening)
@@ -65,6 +67,7 @@ std::expected<std::uint64_t, Error> FlowHost::go_on(const RunId& run, runtime::R
   const auto info = engine_->info(run);
   if (!info) return std::unexpected{info.error()};
   if (info->status == RunStatus::paused || info->status == RunStatus::canceled) {
+    if (by.by.empty() && name_) by.by = name_();
     const auto resumed = runtime::EngineAccess::perform(
         *engine_, {.asked = runtime::Asked::resume, .run = run, .by = std::move(by)});
     if (!resumed) return std::unexpected{resumed.error()};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,8 +22,10 @@ struct FlowHostSettings {
   std::string store = "memory:";
   std::unique_ptr<reprise::store::Store> shard = nullptr;  // the store, if it is open already
   std::string store_folder = {};                           // where logs go; empty = nowhere
-  std::string name = {};                                   // who asks, see EngineSettings::name
+  // Who asks for what is asked of this host without a name. Called when it is needed: to look a user's name up takes time.
+  std::function<std::string()> name = {};
   bool stderr_through = false;
+  bool stdout_through = false;
   Duration grace = std::chrono::seconds{5};
   exec::FileReaderSettings files = {};         // how files that documents name are read
   std::optional<exec::Relocation> moved = {};  // see exec::DocumentSettings
@@ -54,6 +57,7 @@ class FlowHost final : private exec::SubFlows {
   FlowHost() = default;
   std::expected<void, Error> hand_over(exec::HandedOver over, const exec::RunInput& input) override;
 
+  std::function<std::string()> name_;
   exec::DocumentExecutor* executor_ = nullptr;
   std::unique_ptr<Engine> engine_;
 };

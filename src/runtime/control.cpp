@@ -171,8 +171,8 @@ void ControlServer::State::serve() {
     TimePoint due = rests ? accepts_from_ : TimePoint::max();
     for (const Connection& each : connections_) {
       const bool waits_for_handler = each.is_asked && each.unsent.empty();
-      watched.push_back({waits_for_handler ? -1 : each.socket.get(),
-                         static_cast<short>(each.unsent.empty() ? POLLIN : POLLOUT), 0});
+      watched.push_back(
+          {waits_for_handler ? -1 : each.socket.get(), static_cast<short>(each.unsent.empty() ? POLLIN : POLLOUT), 0});
       due = std::min(due, each.due);
     }
     const int ready = ::poll(watched.data(), watched.size(), due == TimePoint::max() ? -1 : milliseconds_until(due));
@@ -195,8 +195,8 @@ void ControlServer::State::serve() {
 
 // At the end those are left that were asked something: they get their answers.
 bool ControlServer::State::is_done() const {
-  return ends_ &&
-         std::ranges::none_of(connections_, [](const Connection& each) { return each.is_asked || !each.unsent.empty(); });
+  return ends_ && std::ranges::none_of(connections_,
+                                       [](const Connection& each) { return each.is_asked || !each.unsent.empty(); });
 }
 
 void ControlServer::State::empty_box() {
@@ -252,9 +252,12 @@ void ControlServer::State::handle(Connection& connection, std::string_view line)
   if (!request) return answer(connection, std::unexpected{request.error()});
   connection.is_asked = true;
   connection.due = TimePoint::max();  // the owner takes its time; who asks waits as long as it likes
-  const auto refuse = [&](std::string message) { box_->put(connection.number, failed(ErrorCode::invalid, std::move(message))); };
+  const auto refuse = [&](std::string message) {
+    box_->put(connection.number, failed(ErrorCode::invalid, std::move(message)));
+  };
   try {
-    handler_(*request, [box = box_, number = connection.number](ControlAnswer said) { box->put(number, std::move(said)); });
+    handler_(*request,
+             [box = box_, number = connection.number](ControlAnswer said) { box->put(number, std::move(said)); });
   } catch (const std::exception& problem) {
     refuse("The owner of the store could not do it: " + std::string{problem.what()});
   } catch (...) {

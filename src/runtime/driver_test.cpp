@@ -153,7 +153,7 @@ TEST_F(RuntimeDriverReads, while_a_list_is_read_work_is_accepted_and_keys_are_lo
   store_.may_find.notify_all();
   found->is_done.wait(false);
   ASSERT_TRUE(found->is_good);
-  EXPECT_EQ(found->runs.size(), 2U);
+  EXPECT_EQ(found->found.runs.size(), 2U);
 }
 
 TEST_F(RuntimeDriverReads, whoever_waits_for_a_key_gets_the_answer_before_the_engine_ends) {

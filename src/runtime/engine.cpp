@@ -299,13 +299,13 @@ std::expected<runtime::RunAnswer, Error> runtime::EngineAccess::perform(Engine& 
 }
 
 std::expected<std::shared_ptr<const runtime::AskReply>, Error> runtime::EngineAccess::ask(Engine& engine,
-                                                                                         const RunId& run,
-                                                                                         Question question) {
+                                                                                          const RunId& run,
+                                                                                          Question question) {
   return engine.state_->ask(run, question);
 }
 
 std::expected<runtime::FoundRuns, Error> runtime::EngineAccess::some_below(Engine& engine, const RunQuery& query,
-                                                                          std::uint64_t below) {
+                                                                           std::uint64_t below) {
   auto reply = std::make_shared<Awaited<FindReply>>();
   reply->query = query;
   reply->below = below;
@@ -576,7 +576,9 @@ std::expected<void, Error> Engine::State::do_and_wait(runtime::RunRequest reques
 // `then` is called on the loop's thread, or here when the engine has stopped.
 void Engine::State::ask_then(const RunId& run, Known then) {
   auto reply = std::make_shared<Called<runtime::AskReply>>(
-      [then = std::move(then)](runtime::AskReply& told, std::expected<void, Error> answer) { then(told, std::move(answer)); });
+      [then = std::move(then)](runtime::AskReply& told, std::expected<void, Error> answer) {
+        then(told, std::move(answer));
+      });
   driver.push_when_room(runtime::Ask{runtime::Question::now, run, std::move(reply)});
 }
 
@@ -598,7 +600,7 @@ void Engine::State::perform(runtime::RunRequest&& request, runtime::RunAnswered 
   const RunId run = *request.run;
   if (request.asked == Asked::ping) {
     return ask_then(run, [this, answered = std::move(answered)](const runtime::AskReply& reply,
-                                                               const std::expected<void, Error>& known) {
+                                                                const std::expected<void, Error>& known) {
       // A store in trouble is waited for.
       const bool works = known ? works_on(reply) : known.error().code != ErrorCode::not_found;
       if (works) return answered(runtime::RunAnswer{});
@@ -611,8 +613,9 @@ void Engine::State::perform(runtime::RunRequest&& request, runtime::RunAnswered 
                     const runtime::AskReply& reply, const std::expected<void, Error>& known) mutable {
     if (!known) return answered(std::unexpected{known.error()});
     if (can_run(reply)) return operate(std::move(request), std::move(answered), From::loop);
-    answered(invalid(
-        "this is a run of a document, and the program that owns its part of the store runs none; stop the program first"));
+    answered(
+        invalid("this is a run of a document, and the program that owns its part of the store runs none; stop the "
+                "program first"));
   });
 }
 
@@ -675,8 +678,7 @@ void Engine::State::operate(runtime::RunRequest&& request, runtime::RunAnswered 
   std::string text = std::move(request.text);
   if (*operation == runtime::Operation::cancel) text = std::exchange(by.why, {});
   runtime::Operate input{*operation, *request.run, std::move(text), {}, {}, std::move(reply),
-                         std::move(request.choice.step), request.choice.item, std::move(by),
-                         request.choice.only};
+                         std::move(request.choice), std::move(by)};
   input.payload = payload_of(std::move(request.payload), input.body);
   if (from == From::loop) return driver.push(std::move(input));
   driver.push_when_room(std::move(input));

@@ -289,8 +289,8 @@ TEST_F(RuntimeReading, a_list_has_what_left_memory_while_it_was_read) {
   end(std::move(old), Reading::listings);
   settle();
   ASSERT_TRUE(asked->is_good());
-  ASSERT_EQ(asked->runs.size(), 1U);
-  EXPECT_EQ(asked->runs.front().id, run);
+  ASSERT_EQ(asked->found.runs.size(), 1U);
+  EXPECT_EQ(asked->found.runs.front().id, run);
 }
 
 TEST_F(RuntimeReading, retention_spares_what_was_reopened_while_it_looked) {

@@ -24,16 +24,15 @@ class RuntimeRunReader : public ::testing::Test {
   // A run of every kind: well, badly, with a list and dead letters, waiting for its retry, waiting for its time.
   void fill(Engine& engine) {
     ASSERT_TRUE(engine.handle("echo", [](std::string_view input) { return std::string{input}; }));
-    ASSERT_TRUE(engine.handle(
-        "pick",
-        [](Work& work) -> std::expected<std::string, Failure> {
-          if (work.input() == "b") return std::unexpected{no_answer};
-          return std::string{work.input()};
-        },
-        {.retry = Policy{.max_attempts = 2, .initial = 1ms, .max = 1ms}}));
-    ASSERT_TRUE(engine.handle("late", [](Work&) -> std::expected<std::string, Failure> {
-      return std::unexpected{no_answer};
-    }, {.retry = Policy{.max_attempts = 9, .initial = 24h, .max = 24h, .jitter = Jitter::none}}));
+    ASSERT_TRUE(engine.handle("pick",
+                              [](Work& work) -> std::expected<std::string, Failure> {
+                                if (work.input() == "b") return std::unexpected{no_answer};
+                                return std::string{work.input()};
+                              },
+                              {.retry = Policy{.max_attempts = 2, .initial = 1ms, .max = 1ms}}));
+    ASSERT_TRUE(
+        engine.handle("late", [](Work&) -> std::expected<std::string, Failure> { return std::unexpected{no_answer}; },
+                      {.retry = Policy{.max_attempts = 9, .initial = 24h, .max = 24h, .jitter = Jitter::none}}));
     ASSERT_TRUE(engine.handle("list", [] { return encode_list(std::vector<std::string>{"a", "b", "c"}); }));
     ASSERT_TRUE(engine.flow({.name = "letters",
                              .steps = {{.name = "list", .handler = "list"},

@@ -103,8 +103,8 @@ TEST(RuntimeRunRequest, what_is_written_to_the_socket_is_read_back) {
            {.asked = Asked::ping, .run = run},
            {.asked = Asked::cancel, .run = run, .by = ada("wrong day")},
            {.asked = Asked::pause, .run = run, .by = ada("maintenance")},
-           {.asked = Asked::retry, .run = run, .choice = {.step = "fetch", .item = 7}, .by = ada()},
-           {.asked = Asked::drop, .run = run, .choice = {.step = "fetch"}, .by = ada()},
+           {.asked = Asked::retry, .run = run, .choice = {.steps = {{"fetch", {{7, 7}}}}}, .by = ada()},
+           {.asked = Asked::drop, .run = run, .choice = {.steps = {{"fetch", {{1, 1}, {20, 30}}}, {"load", {}}}, .only = true}, .by = ada()},
            {.asked = Asked::signal, .run = run, .text = "go", .payload = "{}", .by = ada()}}) {
     const auto read = run_request_in(control_request_of(request));
     ASSERT_TRUE(read) << read.error().message;
@@ -157,13 +157,13 @@ TEST(RuntimeRunRequest, what_older_versions_ask_is_understood) {
 
 TEST(RuntimeRunRequest, what_makes_no_sense_is_refused) {
   const std::string run = to_string(RunId{});
-  for (const ControlRequest& request : std::initializer_list<ControlRequest>{
-           {.operation = "fly", .run = run},
-           {.operation = "cancel"},
-           {.operation = "cancel", .run = "0191"},
-           {.operation = "retry", .run = run, .text = "a", .payload = "-1"},
-           {.operation = "pause", .run = run, .request = "no uuid"},
-           {.operation = "submit"}}) {
+  for (const ControlRequest& request :
+       std::initializer_list<ControlRequest>{{.operation = "fly", .run = run},
+                                             {.operation = "cancel"},
+                                             {.operation = "cancel", .run = "0191"},
+                                             {.operation = "retry", .run = run, .text = "a", .payload = "-1"},
+                                             {.operation = "pause", .run = run, .request = "no uuid"},
+                                             {.operation = "submit"}}) {
     const auto read = run_request_in(request);
     ASSERT_FALSE(read) << request.operation;
     EXPECT_EQ(read.error().code, ErrorCode::invalid);
@@ -185,9 +185,7 @@ class RuntimeRunServiceEngine : public ::testing::Test {
     ASSERT_TRUE(engine_.flow({.name = "signal", .steps = {{.name = "go", .signal = "go"}}}));
   }
 
-  std::expected<RunAnswer, Error> ask(RunRequest request) {
-    return EngineAccess::perform(engine_, std::move(request));
-  }
+  std::expected<RunAnswer, Error> ask(RunRequest request) { return EngineAccess::perform(engine_, std::move(request)); }
   std::vector<Event> of_type(const RunId& run, EventType type) {
     std::vector<Event> events = engine_.events(run).value();
     std::erase_if(events, [&](const Event& event) { return event.type != type; });
@@ -257,9 +255,9 @@ TEST_F(RuntimeRunServiceEngine, work_is_submitted_and_the_same_request_submits_i
 
 TEST_F(RuntimeRunServiceEngine, a_program_takes_work_from_other_processes_through_its_socket) {
   open();
-  const auto answer = ask_owner(path_, control_request_of({.asked = Asked::submit,
-                                                           .by = ada(),
-                                                           .task = Task{.handler = "wait", .key = "k", .tenant = "acme"}}));
+  const auto answer = ask_owner(
+      path_, control_request_of(
+                 {.asked = Asked::submit, .by = ada(), .task = Task{.handler = "wait", .key = "k", .tenant = "acme"}}));
   ASSERT_TRUE(answer && *answer) << (answer ? answer->error().message : "nobody listens");
   const auto run = run_id_from((*answer)->run);
   ASSERT_TRUE(run);

@@ -15,7 +15,8 @@ constexpr std::string_view waits_for_go = "steps: [{id: go, signal: go}]";
 
 TEST(FlowRunsLabels, RunsAndExecRecordThemAndRunsFindsThem) {
   FlowFolder folder;
-  ASSERT_EQ(folder.run("steps: [{id: a, run: 'true'}]", {"--label", "team=a", "--label", "note=two words"}).exit_code, 0);
+  ASSERT_EQ(folder.run("steps: [{id: a, run: 'true'}]", {"--label", "team=a", "--label", "note=two words"}).exit_code,
+            0);
   const std::string flow = folder.last_run();
   ASSERT_EQ(folder.reprise({"exec", "--label", "team=b", "--", "true"}).exit_code, 0);
   const std::string exec = folder.last_run();
@@ -45,7 +46,8 @@ TEST(FlowRunsLabels, TheTraceOfTheCallerIsRecordedIfItIsOne) {
   EXPECT_FALSE(has(folder.first("submitted"), "traceparent"));
   folder.set("TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   ASSERT_EQ(folder.reprise({"exec", "--", "true"}).exit_code, 0);
-  EXPECT_EQ(text_of(folder.first("submitted"), "traceparent"), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  EXPECT_EQ(text_of(folder.first("submitted"), "traceparent"),
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
 }
 
 TEST(FlowRunsRequests, WhoAskedTheOwnerAndWhyIsRecordedAndTold) {

@@ -158,7 +158,7 @@ bool is_standard_header(std::string_view path) { return path.find_first_of("/.")
 
 bool is_system_header(std::string_view path) {
   constexpr std::array<std::string_view, 10> plain{"arpa/inet.h", "cxxabi.h",  "dlfcn.h", "fcntl.h",  "malloc.h",
-                                                   "poll.h",      "pthread.h", "sched.h", "signal.h", "unistd.h"};
+                                                   "poll.h",      "pthread.h", "pwd.h",  "sched.h", "signal.h", "unistd.h"};
   return path.starts_with("sys/") || path.starts_with("linux/") || std::ranges::find(plain, path) != plain.end();
 }
 

@@ -99,7 +99,8 @@ class Chosen {
     query.details = options_.json || filter_.older || !filter_.run_labels.empty() || !filter_.parents.empty();
     if (query.name.empty() && filter_.flows.size() == 1) query.name = filter_.flows.front();
     if (options_.since) query.created_from = now_ - *options_.since;
-    if (filter_.since) query.created_from = std::max(query.created_from.value_or(WallTime{}), filter_.since->before(now_));
+    if (filter_.since)
+      query.created_from = std::max(query.created_from.value_or(WallTime{}), filter_.since->before(now_));
     if (filter_.until) query.created_before = filter_.until->before(now_);
     return query;
   }
@@ -107,8 +108,7 @@ class Chosen {
   std::expected<bool, Error> is_wanted(const RunInfo& run) {
     if (filter_.empty()) return true;
     const std::string parent = run.parent ? to_string(*run.parent) : "";
-    const std::string status =
-        filter_.statuses.empty() ? std::string{name_of(run.status)} : owners_.status_of(run);
+    const std::string status = filter_.statuses.empty() ? std::string{name_of(run.status)} : owners_.status_of(run);
     const index::RunSubject subject{.status = status,
                                     .flow = run.name,
                                     .key = run.key,
@@ -146,9 +146,11 @@ class Chosen {
 
 // What rows and states of runs do not say.
 std::string beyond_runs(const index::Filter& filter) {
-  if (!filter.fingerprints.empty()) return "`runs` does not know fingerprints; `reprise events` and `why` have the failures";
+  if (!filter.fingerprints.empty())
+    return "`runs` does not know fingerprints; `reprise events` and `why` have the failures";
   if (!filter.item_labels.empty())
-    return fmt::format("`runs` finds labels of runs, and those have a value: label:{}=VALUE", filter.item_labels.front());
+    return fmt::format("`runs` finds labels of runs, and those have a value: label:{}=VALUE",
+                       filter.item_labels.front());
   return "";
 }
 
@@ -167,11 +169,9 @@ void print_table(const std::vector<RunInfo>& runs, WallTime now, Owners& owners)
   std::vector<std::vector<std::string>> rows{{"RUN", "STATUS", "FLOW", "CREATED", "TOOK", "KEY"}};
   for (const RunInfo& run : runs) {
     const Duration took = std::max(run.ended.value_or(now) - run.created, Duration{0});
-    rows.push_back(
-        {to_string(run.id),
-         owners.status_of(run),
-         preview(run.name, 60), observe::date_and_time(std::chrono::floor<std::chrono::seconds>(run.created)),
-         text::rough_duration(took) + (run.ended ? "" : " so far"), preview(run.key, 60)});
+    rows.push_back({to_string(run.id), owners.status_of(run), preview(run.name, 60),
+                    observe::date_and_time(std::chrono::floor<std::chrono::seconds>(run.created)),
+                    text::rough_duration(took) + (run.ended ? "" : " so far"), preview(run.key, 60)});
   }
   print(columns(rows));
 }

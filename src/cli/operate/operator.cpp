@@ -67,6 +67,7 @@ void Operator::operator()(runtime::RunRequest&& request, runtime::RunAnswered an
   if (!runs_something) return runtime::EngineAccess::perform(host_.engine(), std::move(request), std::move(answered));
   if (auto can = check_can_run(*request.run); !can) return answered(std::unexpected{can.error()});
   if (request.asked == Asked::retry) return retry_here(host_, std::move(request), std::move(answered));
+  if (request.by.by.empty()) request.by.by = "another process";  // of an older version
   const auto before = host_.go_on(*request.run, std::move(request.by));
   if (!before) return answered(std::unexpected{before.error()});
   answered(runtime::RunAnswer{});

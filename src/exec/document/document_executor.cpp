@@ -199,6 +199,7 @@ class DocumentExecutor::State {
       idle_.wait(lock, [&] { return active_.load() == 0; });
       is_closed_ = true;
     }
+    if (parser_) parser_->finish();
     services_.queue.finish();
     services_.payloads.close();
   }
@@ -272,11 +273,13 @@ class DocumentExecutor::State {
     std::string unanswered = {};
   };
 
-  // At once when no file has to be read for it, as for most; otherwise when the files of its secrets have answered.
+  // At once when it is known; otherwise when its document has been read, and the files of its secrets have answered.
   void with_program(const RunId& run, const JobContext& context, const AttemptId& id, WithProgram then);
   std::expected<RunInput, std::string> input_of(const JobContext& context);
   const std::shared_ptr<const Program>& keep(const RunId& run, std::shared_ptr<const Program> program);
-  static std::optional<LoadedProgram> load(Reading& reading);  // std::nullopt: files are missing
+  std::optional<LoadedProgram> load(Reading& reading) const;  // std::nullopt: files are missing
+  void parse(const std::shared_ptr<Reading>& reading);
+  void parsed(const std::shared_ptr<Reading>& reading, std::optional<LoadedProgram> program);
   void read_missing(const std::shared_ptr<Reading>& reading);
   void files_read(const std::shared_ptr<Reading>& reading);
   void loaded(const RunId& run, LoadedProgram program);
@@ -346,7 +349,8 @@ class DocumentExecutor::State {
   std::deque<Job> returning_;  // attempts whose sub-flow has ended, while there is no room
   bool is_stopping_ = false;
   PlaceKeeper places_;
-  bool begins_no_more_ = false;  // what waits for a place
+  bool begins_no_more_ = false;             // what waits for a place
+  std::optional<SerialQueue> parser_ = {};  // of documents; made when one has to be read. Last: it posts to the others
 };
 
 void DocumentExecutor::State::with_program(const RunId& run, const JobContext& context, const AttemptId& id,
@@ -360,13 +364,33 @@ void DocumentExecutor::State::with_program(const RunId& run, const JobContext& c
   auto input = input_of(context);
   if (!input) return then(std::unexpected{unreadable(input.error())});
   const auto reading = std::make_shared<Reading>(Reading{.run = run, .input = *std::move(input)});
-  if (auto program = load(*reading)) {
-    if (*program) keep(run, **program);
-    return then(*std::move(program));
-  }
+  if (!parser_) parser_.emplace();
   loading_[run].push_back({id, std::move(then)});
-  read_missing(reading);
+  parse(reading);
   if (is_stopping_) cancel_waiting(id);
+}
+
+// On a thread of its own: this one serves all attempts. The reading belongs to one of both at a time.
+void DocumentExecutor::State::parse(const std::shared_ptr<Reading>& reading) {
+  parser_->post([this, reading]() noexcept {
+    std::optional<LoadedProgram> program;
+    struct {
+      std::optional<LoadedProgram>& program;
+      void broke(std::string_view why) { program = std::unexpected{broken_off(why)}; }
+    } owner{program};
+    guarded(owner, [&] { program = load(*reading); });
+    services_.queue.post(
+        [this, reading, program = std::move(program)]() mutable noexcept { parsed(reading, std::move(program)); });
+  });
+}
+
+void DocumentExecutor::State::parsed(const std::shared_ptr<Reading>& reading, std::optional<LoadedProgram> program) {
+  struct {
+    State& state;
+    const RunId& run;
+    void broke(std::string_view why) { state.loaded(run, std::unexpected{broken_off(why)}); }
+  } owner{*this, reading->run};
+  guarded(owner, [&] { program ? loaded(reading->run, *std::move(program)) : read_missing(reading); });
 }
 
 std::expected<RunInput, std::string> DocumentExecutor::State::input_of(const JobContext& context) {
@@ -393,12 +417,13 @@ const std::shared_ptr<const Program>& DocumentExecutor::State::keep(const RunId&
   return programs_[run] = std::move(program);
 }
 
-std::optional<DocumentExecutor::State::LoadedProgram> DocumentExecutor::State::load(Reading& reading) {
-  const auto program = load_program(reading.input, [&](const std::string& path, std::size_t) -> FileContent {
-    if (const auto known = reading.contents.find(path); known != reading.contents.end()) return known->second;
-    reading.missing.insert(path);
-    return std::string{};
-  });
+std::optional<DocumentExecutor::State::LoadedProgram> DocumentExecutor::State::load(Reading& reading) const {
+  const auto program =
+      services_.settings.load_program(reading.input, [&](const std::string& path, std::size_t) -> FileContent {
+        if (const auto known = reading.contents.find(path); known != reading.contents.end()) return known->second;
+        reading.missing.insert(path);
+        return std::string{};
+      });
   if (!reading.missing.empty()) return std::nullopt;  // whatever was made of empty ones
   if (!program) return std::unexpected{unreadable(program.error())};
   return *program;
@@ -425,8 +450,7 @@ void DocumentExecutor::State::read_missing(const std::shared_ptr<Reading>& readi
 void DocumentExecutor::State::files_read(const std::shared_ptr<Reading>& reading) {
   if (!reading->unanswered.empty())
     return loaded(reading->run, std::unexpected{unanswered("secret: " + reading->unanswered)});
-  if (auto program = load(*reading)) return loaded(reading->run, *std::move(program));
-  read_missing(reading);
+  parse(reading);
 }
 
 void DocumentExecutor::State::loaded(const RunId& run, LoadedProgram program) {
@@ -473,8 +497,8 @@ void DocumentExecutor::State::begin(Job&& job) {
 void DocumentExecutor::State::begin(Job&& job, const std::shared_ptr<const Program>& program) {
   const auto step = program->steps.find(*job.step);
   if (step == program->steps.end()) return refuse(job.id, "the document has no step \"" + *job.step + "\"");
-  ScopeFacts facts{program,     job.run_id,  job.context,       std::nullopt,
-                   job.id.item, job.attempt, job.used_attempts, job.is_first, step->second};
+  ScopeFacts facts{program,     job.run_id,        job.context,  std::nullopt, job.id.item,
+                   job.attempt, job.used_attempts, job.is_first, step->second};
   if (job.input_is_list) {
     auto item = item_of(job, *program);
     if (!item) return refuse(job.id, item.error());

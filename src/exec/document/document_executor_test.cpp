@@ -6,6 +6,7 @@
 #include <atomic>
 #include <future>
 #include <new>
+#include <semaphore>
 #include <system_error>
 #include <vector>
 
@@ -101,6 +102,38 @@ TEST(ExecDocumentExecutor, AProgramThatWasHandedOnIsNotReadAgain) {
   executor.start(jobs);
   EXPECT_FALSE(has_succeeded(sink.outcomes[1].get_future().get())) << "it was for one run";
   EXPECT_EQ(reads, 1);
+}
+
+// The document of a resumed run is read beside the thread that serves all attempts.
+TEST(ExecDocumentExecutor, ADocumentThatTakesLongToReadHoldsUpNoOtherAttempt) {
+  Awaited sink;
+  std::binary_semaphore is_being_read{0};
+  std::binary_semaphore may_be_read{0};
+  DocumentSettings settings;
+  settings.load_program = [&](const RunInput& input, const ReadFile& read) {
+    is_being_read.release();
+    may_be_read.acquire();
+    return load_program(input, read);
+  };
+  DocumentExecutor executor{settings, sink, [](std::string_view) { return std::string{}; }};
+  std::vector<Job> jobs;
+  jobs.push_back(job_of(0, "slow", context_of("steps: [{id: slow, run: 'true'}]")));
+  executor.start(jobs);
+  is_being_read.acquire();
+  const auto program = load_program(input_of("steps: [{id: quick, run: 'true'}]"));
+  ASSERT_TRUE(program) << program.error();
+  const std::string input = encode(recorded_input(**program));
+  executor.hand_on(input, *program);
+  jobs.clear();
+  jobs.push_back(job_of(1, "quick", context_with(Payload::of(input))));
+  jobs.back().run_id.bytes.fill(1);
+  executor.start(jobs);
+  auto quick = sink.outcomes[1].get_future();
+  const bool has_ended = quick.wait_for(std::chrono::seconds{60}) == std::future_status::ready;
+  may_be_read.release();
+  ASSERT_TRUE(has_ended) << "it waited for the other's document";
+  EXPECT_TRUE(has_succeeded(quick.get()));
+  EXPECT_TRUE(has_succeeded(sink.outcomes[0].get_future().get()));
 }
 
 // ---- what we throw ourselves ----

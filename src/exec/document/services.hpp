@@ -36,15 +36,24 @@ class SubFlows {
   virtual std::expected<void, Error> hand_over(HandedOver over, const RunInput& input) = 0;
 };
 
+// Makes a run's program of what is recorded: reads its document anew. `read` gives the files of its secrets.
+using ProgramLoader = std::function<std::expected<std::shared_ptr<const Program>, std::string>(const RunInput& input,
+                                                                                               const ReadFile& read)>;
+
 struct DocumentSettings {
   std::string store_folder = {};             // where the logs go; empty = nowhere
   Duration grace = std::chrono::seconds{5};  // between TERM and KILL
   std::size_t attempts_max = 512;            // at a time
   SubFlows* sub_flows = nullptr;             // nullptr = flows inside of flows are refused
   bool stderr_through = false;               // `exec`: what a command writes there is shown as it comes
+  bool stdout_through = false;               // the same of its standard output
   FileReaderSettings files = {};             // how files that documents name are read
-  std::optional<Relocation> moved = {};      // the folder of the runs it resumes is somewhere else now
-  CallbackSettings callbacks = {};           // where asynchronous work is reported
+  // Called on a thread of its own, so that a large document holds up no attempt; another one for tests.
+  ProgramLoader load_program = [](const RunInput& input, const ReadFile& read) {
+    return exec::load_program(input, read);
+  };
+  std::optional<Relocation> moved = {};  // the folder of the runs it resumes is somewhere else now
+  CallbackSettings callbacks = {};       // where asynchronous work is reported
 };
 
 struct Services {
