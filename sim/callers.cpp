@@ -150,7 +150,11 @@ void Callers::operate(Operation operation, const RunId& run, std::string text, s
         told_operated(operation, number, is_part, answer);
         if (then) then(answer);
       });
-  runtime::Operate input{operation, run, std::move(text), {}, {}, std::move(reply), std::move(part.step), part.item};
+  runtime::Operate input{operation, run, std::move(text), {}, {}, std::move(reply)};
+  if (!part.step.empty()) {
+    runtime::StepItems& items = input.choice.steps.emplace_back(runtime::StepItems{std::move(part.step), {}});
+    if (part.item) items.items.push_back({*part.item, *part.item});
+  }
   input.payload = payload_of(std::move(payload), input.body);
   ++asked_;
   machine_.push(std::move(input));

@@ -157,7 +157,7 @@ void check_lines(std::string_view source, Findings& findings) {
 bool is_standard_header(std::string_view path) { return path.find_first_of("/.") == std::string_view::npos; }
 
 bool is_system_header(std::string_view path) {
-  constexpr std::array<std::string_view, 10> plain{"arpa/inet.h", "cxxabi.h",  "dlfcn.h", "fcntl.h",  "malloc.h",
+  constexpr std::array<std::string_view, 11> plain{"arpa/inet.h", "cxxabi.h",  "dlfcn.h", "fcntl.h",  "malloc.h",
                                                    "poll.h",      "pthread.h", "pwd.h",  "sched.h", "signal.h", "unistd.h"};
   return path.starts_with("sys/") || path.starts_with("linux/") || std::ranges::find(plain, path) != plain.end();
 }
