@@ -353,7 +353,11 @@ void SimulatedHistory::interfere(Shard& shard, const Known& known) {
     return callers.operate(Operation::signal, known.id, world_.chance(500) ? "go" : "stop", draw_output(world_));
   if (what < 81) return callers.operate(Operation::retry_failed, known.id);
   if (what < 86) return callers.operate(Operation::retry_failed, known.id, {}, {}, {}, any_part(shard, known));
-  if (what < 89) return callers.operate(Operation::drop, known.id, {}, {}, {}, any_part(shard, known));
+  if (what < 89) {
+    PartOfRun part = any_part(shard, known);
+    if (!part.item) part.item = 0;  // one dead letter for each that is asked for
+    return callers.operate(Operation::drop, known.id, {}, {}, {}, part);
+  }
   if (what < 94) return callers.operate(Operation::remove, known.id);
   callers.ask(known.id, static_cast<Question>(world_.below(3)));
 }
