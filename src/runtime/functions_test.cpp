@@ -105,6 +105,10 @@ class RuntimeFunctions : public ::testing::Test {
   int step() {
     int commits = 0;
     loop_->turn(now_);
+    while (const ReadRequest* const request = loop_->begin_read(Reading::look_ups, now_)) {
+      loop_->end_read(Reading::look_ups, perform(*store_, *request), now_);
+      loop_->turn(now_);
+    }
     loop_->build(now_);
     while (const auto writing = loop_->begin_write(now_)) {
       loop_->end_write(write_commit(*store_, *writing->commit, writing->verify), now_);
