@@ -137,7 +137,7 @@ TEST(FlowRunsAgain, dead_letters_that_were_not_tried_again_say_so_and_why_they_h
                      "run: 'test -e second && exit 65; echo bad >&2; exit 64', "
                      "circuit_breaker: {limit: 2, tracked_classes: [deterministic]}}]}")
                 .exit_code,
-            1);
+            1);  // none of its items succeeded
   folder.write("second", "");
   EXPECT_EQ(folder.reprise({"retry", "@last"}).exit_code, 1);
   const Outcome list = folder.reprise({"dead-letters", "list", "@last"});
