@@ -1,4 +1,5 @@
-# find_package(Reprise) gives Reprise::reprise; COMPONENTS text gives Reprise::text too, and COMPONENTS engine Reprise::engine with it.
+# find_package(Reprise) gives Reprise::reprise; COMPONENTS text gives Reprise::text too, and COMPONENTS engine Reprise::engine with it, and
+# COMPONENTS functions Reprise::functions, which stands on all of them.
 # pkg-config knows them as reprise, reprise-text and reprise-engine.
 include(CMakePackageConfigHelpers)
 
@@ -14,6 +15,10 @@ endif()
 if(TARGET reprise_engine)
   install(TARGETS reprise_engine EXPORT RepriseEngineTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT RepriseEngineTargets NAMESPACE Reprise:: DESTINATION ${package_dir})
+endif()
+if(TARGET reprise_functions)
+  install(TARGETS reprise_functions EXPORT RepriseFunctionsTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT RepriseFunctionsTargets NAMESPACE Reprise:: DESTINATION ${package_dir})
 endif()
 if(TARGET reprise_cli)
   install(TARGETS reprise_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

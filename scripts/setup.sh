@@ -2,7 +2,7 @@
 # Installs the Debian packages this project needs, only those that are missing. Usage: scripts/setup.sh [build] [test] [clang] [format] [browser] [package] [package-test]
 set -eu
 
-build_packages="g++ make cmake ninja-build mold pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libboost1.81-dev libboost-json1.81-dev"
+build_packages="g++ make cmake ninja-build mold pkg-config libyaml-dev libre2-dev libfmt-dev libcli11-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libboost1.81-dev libboost-json1.81-dev libboost-context1.81-dev"
 test_packages="libgtest-dev librapidcheck-dev libbenchmark-dev mandoc tmux json-schema-test-suite"
 clang_packages="clang-19 libclang-rt-19-dev"
 format_packages="clang-format"

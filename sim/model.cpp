@@ -381,7 +381,7 @@ void Model::reserved(RunStory& story, const Record& record) {
   if (record.withdrawn) {
     if (item.status != Status::reserved) fail(story, words(record) + " taken back, and was not there");
     if (sent_[story.number][item.token].began) fail(story, words(record) + " taken back, and had begun");
-    item = {};
+    item.begin_anew(item.attempt - 1);
     --step.reserved;
     --story.reserved;
     return;
@@ -647,7 +647,7 @@ void Model::revisited(RunStory& story, const Record& record) {
     story.reserved -= again.reserved;
     again.running = 0;
     again.reserved = 0;
-    again.items.clear();
+    for (ItemStory& item : again.items) item.begin_anew(item.attempt);
     again.closed = false;
     again.last_end = 0;
     again.prepared = false;
@@ -668,7 +668,8 @@ void Model::reopened(RunStory& story, const Record& record) {
   for (std::uint32_t index = 0; index < story.steps.size(); ++index) {
     StepStory& step = story.steps[index];
     if (story.plan->steps[index].runs_finally) {
-      step = {};
+      for (ItemStory& item : step.items) item.begin_anew(item.attempt);
+      step = {.items = std::move(step.items)};
     } else if (reopen_step(story, index, step, record)) {
       std::erase_if(story.breakers, [&](const auto& entry) { return entry.first.first == index; });
     }
@@ -690,9 +691,9 @@ bool Model::reopen_step(const RunStory& story, std::uint32_t index, StepStory& s
         (record.from_step == 0 || (record.from_step == index + 1 && (record.items == 0 || record.items == number + 1)));
     const bool goes_on = item.status == Status::canceled;  // with its attempts, and with what is left of its wait
     if (!goes_on && (item.status != Status::failed || !is_chosen)) continue;
-    const bool is_asked_again = plan.for_each ? !step.prepared : plan.prepares && item.attempt == 0;
+    const bool is_asked_again = plan.for_each ? !step.prepared : plan.prepares && item.attempt == item.earlier;
     if (is_asked_again) step.prepared = false;
-    const std::uint32_t attempts = goes_on ? 0 : item.attempt;
+    const std::uint32_t attempts = goes_on && !is_asked_again ? 0 : item.attempt;
     retries |= !goes_on;
     if (!goes_on) step.circuit_open = false;
     if (!goes_on || is_asked_again) item = {};

@@ -34,7 +34,7 @@ struct ItemStory {
   Status status = Status::untouched;
   std::uint32_t attempt = 0;
   std::uint32_t token = 0;
-  std::uint32_t earlier = 0;  // attempts before it was retried on request
+  std::uint32_t earlier = 0;  // attempts of earlier visits, and before it was retried on request
   std::uint32_t unused = 0;   // of the others: lost or interrupted
   std::uint32_t lost_in_a_row = 0;
   std::uint32_t life = 0;   // of the engine that started it
@@ -50,6 +50,11 @@ struct ItemStory {
   Time floor = 0;           // the failure's retry_after
 
   std::uint32_t used() const { return attempt - earlier - unused; }
+  // Nobody has touched it since; the numbers of its attempts go on.
+  void begin_anew(std::uint32_t attempts) {
+    *this = {};
+    attempt = earlier = attempts;
+  }
 };
 
 struct StepStory {

@@ -242,8 +242,8 @@ TEST_P(Conformance, every_case_holds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Conformance,
-                         ::testing::Values(CaseFile{"argyll", 81}, CaseFile{"azolla", 135}, CaseFile{"classify", 114},
-                                           CaseFile{"native", 173}, CaseFile{"prodigy", 146},
+                         ::testing::Values(CaseFile{"argyll", 81}, CaseFile{"azolla", 135}, CaseFile{"classify", 114}, CaseFile{"law", 152},
+                                           CaseFile{"native", 173}, CaseFile{"prodigy", 146}, CaseFile{"prodigy_matchers", 29},
                                            CaseFile{"rh_agents", 136}, CaseFile{"rule0", 73}, CaseFile{"wave", 110}),
                          [](const auto& each) { return std::string{each.param.name}; });
 

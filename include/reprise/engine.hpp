@@ -49,6 +49,8 @@ struct Feed;
 struct EngineAccess;
 }  // namespace runtime
 
+struct FunctionOptions;  // <reprise/function.hpp>
+
 // ---- What a handler sees ----------------------------------------
 
 // One attempt, valid during the call it was given to. From the thread of the call, except stop_token().
@@ -257,6 +259,14 @@ class Engine {
   std::expected<void, Error> handle(Call<R(A...)> call, F function, HandlerOptions options = {}) {
     return add_handler(std::string{call.name}, adapt_typed<R, A...>(std::move(function)), std::move(options));
   }
+  // A durable function: <reprise/function.hpp> defines these and Reprise::functions runs it. It takes Context& and the Call's input.
+  template <class R, class... A, class F>
+  std::expected<void, Error> function(Call<R(A...)> call, F code, const FunctionOptions& options);
+  template <class R, class... A, class F>
+  std::expected<void, Error> function(Call<R(A...)> call, F code);
+  // What the function of this run has published last, as its Codec wrote it; std::nullopt: nothing.
+  std::expected<std::optional<std::string>, Error> state(const RunId& run);
+
   // The steps' handlers must be known. A run keeps the flow it was submitted with, also when the name gets a new one.
   std::expected<void, Error> flow(Flow flow);
 

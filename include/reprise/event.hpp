@@ -159,6 +159,7 @@ struct Event {
   Duration total_elapsed{0};                    // completed, failed for good, ended
   std::uint32_t items = 0;                      // prepared, and submitted with a list
   std::optional<std::uint32_t> only_item = {};  // reopened: the item of that step it was limited to
+  std::string only = {};                        // reopened: several items or steps, steps by number: 0[17,20-30] 3
   RunStatus status = RunStatus::running;        // ended; finishing: what it would end with
   // progress: its words; signaled: the name; submitted: the key; cancel_requested: why; fallback: which (fallback, on_failure);
   // reopened: the step it was limited to; completed: length and hash of the whole output, when `output` is not all of it;

@@ -79,13 +79,22 @@ void take_failure(Trouble& trouble, const Record& failed, bool own_failures_only
   if (!trouble.failure.failure_class) trouble.failure.failure_class = failed.failure_class;
 }
 
-// An item that is retried on request. A number names one attempt for ever: they go on, and only the count begins again.
+// An item that is retried on request. A number names one attempt for ever: they go on, and only the count begins again. What had failed
+// is still to be seen, if it is given up before it has begun.
 void begin_anew(Item& item, bool keeps_numbers) {
-  const std::uint32_t attempts = item.attempt;
+  const Item before = std::move(item);
   item = Item{};
-  if (!keeps_numbers || attempts == 0) return;
-  item.attempt = attempts;
-  trouble_of(item).earlier = attempts;
+  if (!keeps_numbers || before.attempt == 0) return;
+  item.attempt = before.attempt;
+  Trouble& trouble = trouble_of(item);
+  trouble.earlier = before.attempt;
+  if (before.trouble != nullptr) trouble.failure = std::move(before.trouble->failure);
+}
+
+// Numbers below it that were given in earlier visits are not those of this one.
+void take_number(Item& item, std::uint32_t attempt) {
+  if (attempt > item.attempt + 1) trouble_of(item).earlier += attempt - item.attempt - 1;
+  item.attempt = attempt;
 }
 
 // The breaker counts what the work itself has done wrong.
@@ -116,9 +125,13 @@ Time end_of_wait(const StepPlan& plan, Time begin) {
   return plan.kind == StepKind::wait || plan.wait > 0 ? later(begin, plan.wait) : 0;
 }
 
-bool is_chosen(const Record& reopened, std::uint32_t step, std::uint32_t item) {
-  if (reopened.from_step == 0) return true;
-  return reopened.from_step == step + 1 && (reopened.items == 0 || reopened.items == item + 1);
+// What is to be tried again: everything, a step, an item, or several.
+Chosen chosen_by(const Record& reopened) {
+  if (!reopened.text.empty()) return chosen_in(reopened.text).value_or(Chosen{});
+  if (reopened.from_step == 0) return {};
+  ChosenStep only{reopened.from_step - 1};
+  if (reopened.items > 0) only.items = {{reopened.items - 1, reopened.items - 1}};
+  return {{std::move(only)}};
 }
 
 void set_items(StepState& state, std::uint32_t items, bool is_list) {
@@ -307,6 +320,19 @@ void Core::apply_submitted(Run& run, const Record& record) {
   }
 }
 
+namespace {
+
+void keep_numbers(Run& run, std::uint32_t step) {
+  run.steps[step].for_each_item([&](std::uint32_t index, const Item& item) {
+    if (item.attempt == 0) return;
+    std::vector<std::uint32_t>& attempts = extra_of(run).attempts[step];
+    if (attempts.size() <= index) attempts.resize(index + 1);
+    attempts[index] = std::max(attempts[index], item.attempt);
+  });
+}
+
+}  // namespace
+
 void Core::activate(Run& run, std::uint32_t step, Time time) {
   StepState& state = run.steps[step];
   const StepPlan& plan = run.step_plan(step);
@@ -319,7 +345,7 @@ void Core::activate(Run& run, std::uint32_t step, Time time) {
   if (run.live) index_step(run, step, time);
 }
 
-// Back to where no one has visited it, except for the count of visits.
+// Back to where no one has visited it, except for the count of visits and the numbers that were given.
 void Core::deactivate(Run& run, std::uint32_t step) {
   StepState& state = run.steps[step];
   if (is_final(state.status)) ++run.open_steps;
@@ -333,6 +359,7 @@ void Core::deactivate(Run& run, std::uint32_t step) {
   const bool was_given_items = !run.step_plan(step).for_each && state.map != nullptr;
   const std::uint32_t items = state.items;
   const bool circuit_open = state.circuit_open;
+  if (run.has_visits_that_go_on()) keep_numbers(run, step);
   state = StepState{};
   if (run.extra != nullptr) {
     if (const auto known = run.extra->steps.find(step); known != run.extra->steps.end())
@@ -461,7 +488,7 @@ void Core::apply_reserved(Run& run, const Record& record) {
   Item& item = state.item(record.item);
   if (item.status != ItemStatus::untouched) return;
   item.status = ItemStatus::reserved;
-  item.attempt = record.attempt;
+  take_number(item, record.attempt);
   item.token = static_cast<std::uint32_t>(record.sequence);
   ++state.reserved;
   if (!run.live) return;
@@ -479,7 +506,7 @@ void Core::apply_started(Run& run, const Record& record) {
   if (was_reserved) item_left_reserved(run, record.step);
   item.status = ItemStatus::running;
   item.due = 0;
-  item.attempt = record.attempt;
+  take_number(item, record.attempt);
   if (!was_reserved) item.token = static_cast<std::uint32_t>(record.sequence);
   if (item.first_started == 0) item.first_started = record.time;
   ++state.running;
@@ -591,6 +618,7 @@ void Core::apply_skipped(Run& run, const Record& record) {
   if (item.status != ItemStatus::waiting) return;  // damaged: nothing of it fits
   disarm(item.timer);
   item.status = ItemStatus::failed;
+  item.due = record.time;
   trouble_of(item).reason = record.reason;
   ++state.failed;
   check_step_end(run, record.step, record.time);
@@ -713,6 +741,20 @@ void Core::apply_finishing(Run& run, const Record& record) {
   }
 }
 
+namespace {
+
+// As often as max_visits says, from now on.
+void forget_visits(Run& run, std::uint32_t step) {
+  if (run.extra != nullptr) run.extra->steps.erase(step);
+  if (!run.has_visits_that_go_on()) {
+    run.steps[step].visits = 0;
+  } else if (run.steps[step].visits > 0) {
+    extra_of(run).steps[step].reruns = run.steps[step].visits;
+  }
+}
+
+}  // namespace
+
 void Core::apply_reopened(Run& run, const Record& record) {
   run.status = RunStatus::running;
   run.reason = StopReason::none;
@@ -724,15 +766,15 @@ void Core::apply_reopened(Run& run, const Record& record) {
     if (!run.step_plan(step).runs_finally) continue;
     deactivate(run, step);  // they run again after what is tried again
     run.steps[step].circuit_open = false;
-    run.steps[step].visits = 0;
-    if (run.extra != nullptr) run.extra->steps.erase(step);
+    forget_visits(run, step);
   }
   if (run.extra != nullptr && !record.resumes) {
     for (auto& [step, own] : run.extra->steps) own.keeps_dependants = false;
   }
   run.open_steps = 0;
+  const Chosen chosen = chosen_by(record);
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    reopen_step(run, step, record);
+    reopen_step(run, step, record, chosen);
     if (!is_final(run.steps[step].status)) ++run.open_steps;
   }
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
@@ -750,14 +792,14 @@ void Core::apply_reopened(Run& run, const Record& record) {
 }
 
 // What was stopped goes on where it was; what had failed, and is chosen, has everything again but its numbers.
-void Core::reopen_step(Run& run, std::uint32_t step, const Record& record) {
+void Core::reopen_step(Run& run, std::uint32_t step, const Record& record, const Chosen& chosen) {
   StepState& state = run.steps[step];
   const StepPlan& plan = run.step_plan(step);
   bool incomplete = false;
   bool had_attempts = false;
   bool retries = false;
   state.for_each_item([&](std::uint32_t index, Item& item) {
-    const bool has_failed = !record.resumes && item.status == ItemStatus::failed && is_chosen(record, step, index);
+    const bool has_failed = !record.resumes && item.status == ItemStatus::failed && chosen.has(step, index);
     if (!has_failed && item.status != ItemStatus::canceled) return;
     --(has_failed ? state.failed : state.canceled);
     incomplete = true;

@@ -24,6 +24,7 @@
 #include <reprise/error.hpp>
 #include <reprise/random.hpp>
 
+#include "core/chosen.hpp"
 #include "core/run_table.hpp"
 #include "core/state.hpp"
 #include "core/timer_wheel.hpp"
@@ -207,11 +208,12 @@ class Core {
   struct Choice {                            // what an operator speaks of
     std::optional<std::uint32_t> step = {};  // none = every step
     std::optional<std::uint32_t> item = {};  // none = every item
+    Chosen several = {};                     // instead of both, when it is more than one
     bool only = false;                       // retry_failed: the steps that need it keep what they have
   };
   // Tries again what has failed. A step that is chosen, and has succeeded, runs again as a whole.
   Answer retry_failed(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});
-  Answer drop(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});  // a dead letter
+  Answer drop(Run& run, const Choice& choice, Time now, const event::RequestView& asked = {});  // dead letters
 
   // ---- durable functions (functions.cpp) ----
   // The number of the step that the run has from now on.
@@ -245,7 +247,8 @@ class Core {
   // The same with one event, for those who show a run: nothing of it is kept for the journal, and its number is not looked at.
   bool replay(Run& run, const event::Record& record);
   // Takes its place in queues and wheel. Attempts that were running are lost, and decided like failures; those outside are not.
-  void adopt(Run& run, Time now);
+  // `back_since`: the engine before this one had died, which is told in the story of a run that was waiting, too; 0: it was stopped.
+  void adopt(Run& run, Time now, Time back_since = 0);
   // When this run will have something to do, if it has nothing to do now; INT64_MAX = only when somebody signals or resumes it.
   // std::nullopt: it is busy, or too large to come and go.
   std::optional<Time> idle_until(const Run& run) const;
@@ -302,7 +305,7 @@ class Core {
   void apply_revisited(Run& run, const event::Record& record);
   void forget_circuits(Run& run, std::uint32_t step);
   void apply_reopened(Run& run, const event::Record& record);
-  void reopen_step(Run& run, std::uint32_t step, const event::Record& record);
+  void reopen_step(Run& run, std::uint32_t step, const event::Record& record, const Chosen& chosen);
   void apply_fallback(Run& run, const event::Record& record);
   void apply_skipped(Run& run, const event::Record& record);
   void apply_finishing(Run& run, const event::Record& record);

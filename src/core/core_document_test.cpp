@@ -685,7 +685,7 @@ TEST(CoreFinally, runs_again_after_what_is_tried_again) {
     ASSERT_EQ(run.status, RunStatus::failed);
     ASSERT_TRUE(driver.core.retry_failed(run, {}, driver.now));
     EXPECT_EQ(status_of(run, 1), StepStatus::pending);
-    EXPECT_EQ(run.steps[1].visits, 0U);
+    EXPECT_EQ(run.own_visits(1), 0U);
   }
   driver.succeed(driver.start_one());
   driver.succeed(driver.start_one());

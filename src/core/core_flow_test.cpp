@@ -544,7 +544,8 @@ TEST(CoreVisits, revisit_goes_back_and_runs_everything_from_there_again) {
   driver.succeed(again);
   again = driver.start_one();
   EXPECT_EQ(again.step, 2U);
-  EXPECT_EQ(run.steps[2].one.attempt, 1U);
+  EXPECT_EQ(run.steps[2].one.attempt, 2U) << "a number names one attempt for ever";
+  EXPECT_EQ(run.steps[2].one.used_attempts(), 1U);
   driver.succeed(again);
   EXPECT_EQ(run.status, RunStatus::succeeded);
   EXPECT_EQ(run.steps[0].visits, 1U);

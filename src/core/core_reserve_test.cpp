@@ -250,8 +250,8 @@ TEST_F(CoreReserve, a_cancel_ends_the_run_when_all_have_answered) {
   EXPECT_EQ(run.status, RunStatus::canceled);
   ASSERT_TRUE(driver.core.resume(run, driver.now));
   Given again = take();
-  for (int round = 0; round < 5 && !again.started.empty(); ++round) {
-    driver.succeed(again.started[0]);
+  for (int round = 0; round < 5 && again.started.size() + again.reserved.size() > 0; ++round) {
+    if (!again.started.empty()) driver.succeed(again.started[0]);
     if (!again.reserved.empty()) driver.succeed(again.reserved[0]);
     again = take();
   }

@@ -119,6 +119,7 @@ Core::Begun Core::start_untouched(Run& run, std::uint32_t step, const Queue& que
   StepState& state = run.steps[step];
   if (state.due > now) index_step(run, step, now);  // the clock was set back
   if (!state.has_untouched() || state.due > now) return Begun::nothing;
+  if (state.map != nullptr && !state.map->held.empty()) return Begun::nothing;  // these come first: refill() follows
   const auto needs_reservation = [&] {
     return is_full(run, step) || (queue.limit > 0 && queue.taken >= queue.limit);
   };
@@ -151,8 +152,8 @@ bool Core::start(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
   StepState& state = run.steps[step];
   const Policy& policy = run.policy(step, index);
   const Item* const item = state.touched(index);
-  const std::uint32_t attempt = (item != nullptr ? item->attempt : 0) + 1;
-  const bool by_policy = attempt > 1 && item->has_begun() && item->stage == stage::main;
+  const std::uint32_t attempt = run.last_attempt(step, index) + 1;
+  const bool by_policy = item != nullptr && item->has_begun() && item->stage == stage::main;
   if (by_policy && policy.max_elapsed && elapsed_of(run, step, *item, policy, now) >= *policy.max_elapsed) {
     give_up_late(run, step, index, now);
     return false;
@@ -171,7 +172,8 @@ bool Core::start(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
 // ---- ahead of a place ----------------------------------------
 
 void Core::reserve(Run& run, std::uint32_t step, std::uint32_t index, Time now) {
-  Record record{.type = EventType::reserved, .step = step, .item = index, .attempt = 1};
+  Record record{
+      .type = EventType::reserved, .step = step, .item = index, .attempt = run.last_attempt(step, index) + 1};
   emit(run, record, now);
   effects_.starts.push_back({.id = {run.number, step, index, static_cast<std::uint32_t>(record.sequence)},
                              .attempt = record.attempt,
@@ -205,7 +207,11 @@ void Core::take_back(Run& run, std::uint32_t step, Time now) {
 }
 
 void Core::withdraw(Run& run, const AttemptId& id, Time now) {
-  Record record{.type = EventType::reserved, .step = id.step, .item = id.item, .attempt = 1, .withdrawn = true};
+  Record record{.type = EventType::reserved,
+                .step = id.step,
+                .item = id.item,
+                .attempt = run.steps[id.step].touched(id.item)->attempt,
+                .withdrawn = true};
   emit(run, record, now);
 }
 

@@ -722,13 +722,21 @@ Core::Answer Core::signal(Run& run, std::string_view name, const event::PayloadV
   return {};
 }
 
+namespace {
+
+bool is_chosen(const Core::Choice& choice, std::uint32_t step, std::uint32_t item) {
+  if (!choice.several.steps.empty()) return choice.several.has(step, item);
+  return (!choice.step || *choice.step == step) && (!choice.item || *choice.item == item);
+}
+
+}  // namespace
+
 Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now, const event::RequestView& asked) {
   const bool is_done = choice.step && !choice.item && run.steps[*choice.step].status == StepStatus::succeeded;
   std::uint64_t failed = 0;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    if (choice.step && *choice.step != step) continue;
     run.steps[step].for_each_item([&](std::uint32_t index, Item& item) {
-      failed += item.status == ItemStatus::failed && (!choice.item || *choice.item == index) ? 1 : 0;
+      failed += item.status == ItemStatus::failed && is_chosen(choice, step, index) ? 1 : 0;
     });
   }
   if (!run.has_ended()) return refuse("the run has not ended yet");
@@ -736,11 +744,16 @@ Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now, const 
   const bool runs_again = failed == 0 && is_done && run.step_plan(*choice.step).runs_again;
   if (failed == 0 && !runs_again && run.status == RunStatus::canceled)
     return refuse("the run was cancelled, nothing in it has failed: resume goes on with it");
-  if (failed == 0 && !runs_again) return refuse(choice.step ? "nothing there has failed" : "nothing in this run has failed");
+  if (failed == 0 && !runs_again) {
+    const bool is_everything = !choice.step && choice.several.steps.empty();
+    return refuse(is_everything ? "nothing in this run has failed" : "nothing there has failed");
+  }
+  const std::string several = to_text(choice.several, [](std::uint32_t step) { return std::to_string(step); });
   Record record{.type = EventType::reopened,
                 .only_this = choice.only,
                 .items = choice.item ? *choice.item + 1 : 0,
                 .from_step = choice.step ? *choice.step + 1 : 0,
+                .text = several,
                 .request = asked};
   emit(run, record, now);
   const bool is_open = runs_again && run.step_plan(*choice.step).runs_finally;  // those run again in any case
@@ -750,12 +763,17 @@ Core::Answer Core::retry_failed(Run& run, const Choice& choice, Time now, const 
 }
 
 Core::Answer Core::drop(Run& run, const Choice& choice, Time now, const event::RequestView& asked) {
-  const std::uint32_t step = choice.step.value_or(0);
-  const std::uint32_t index = choice.item.value_or(0);
-  const Item* const item = step < run.step_count() ? run.steps[step].touched(index) : nullptr;
-  if (item == nullptr || !item->dead_letter) return refuse("there is no dead letter");
-  Record record{.type = EventType::dropped, .step = step, .item = index, .request = asked};
-  emit(run, record, now);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> letters;
+  for (std::uint32_t step = 0; step < run.step_count(); ++step) {
+    run.steps[step].for_each_item([&](std::uint32_t index, const Item& item) {
+      if (item.dead_letter && is_chosen(choice, step, index)) letters.emplace_back(step, index);
+    });
+  }
+  if (letters.empty()) return std::unexpected{Error{ErrorCode::not_found, "there is no such dead letter"}};
+  for (const auto& [step, index] : letters) {
+    Record record{.type = EventType::dropped, .step = step, .item = index, .request = asked};
+    emit(run, record, now);
+  }
   return {};
 }
 
@@ -962,7 +980,7 @@ bool Core::replay(Run& run, std::string_view chunk, std::uint64_t first_sequence
   return reader.ok();
 }
 
-void Core::adopt(Run& run, Time now) {
+void Core::adopt(Run& run, Time now, Time back_since) {
   run.live = true;
   run.running = 0;
   run.outside = 0;
@@ -982,7 +1000,12 @@ void Core::adopt(Run& run, Time now) {
       leave_place(run, place.first);
     }
   }
-  if (run.taken() > run.outside) lose_running_attempts(run, now);
+  if (run.taken() > run.outside) {
+    lose_running_attempts(run, now);
+  } else if (back_since > run.last_time && run.paused_at == 0 && run.sequence > 1) {  // something of it had happened
+    Record recovered{.type = EventType::recovered};
+    emit(run, recovered, back_since);
+  }
   index_run(run, now);
   // Its timer would come a turn too late: nothing starts after the deadline.
   if (!run.has_ended() && !run.cancel_requested && run.paused_at == 0 && deadline_of(run) <= now) {

@@ -371,7 +371,8 @@ StepPlan step_of_command(const StepPlan& step, std::uint32_t command) {
 
 std::vector<event::StepLabel> step_labels(const Plan& plan) {
   std::vector<event::StepLabel> labels;
-  for (const StepPlan& step : plan.steps) labels.push_back({*step.name, step.actor_type});
+  for (const StepPlan& step : plan.steps)
+    labels.push_back({*step.name, step.actor_type, step.dependants, step.runs_finally});
   return labels;
 }
 
@@ -434,7 +435,7 @@ std::expected<Plan, Error> decode_plan(std::string_view bytes, const PatternComp
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left)
     plan.steps.push_back(read_step(in, version, compile, types));
   if (version > 1) read_document_part(in, plan);
-  plan.rules = version > 2 ? read_enum(in, Rules::own_failures) : Rules::all_ends_alike;
+  plan.rules = version > 2 ? read_enum(in, Rules::visits_go_on) : Rules::all_ends_alike;
   if (plan.rules < Rules::all_ends_alike) in.fail();
   if (!in.ok() || plan.steps.empty() || !refers_to_steps_that_exist(plan) || (plan.is_function && plan.steps.size() != 1)) {
     return std::unexpected{Error{ErrorCode::store_damaged, "a stored plan cannot be read"}};

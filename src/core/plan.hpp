@@ -44,6 +44,7 @@ enum class Rules : std::uint8_t {
       1,  // those of 0.1.0: a lost or interrupted attempt is judged and counted like one that failed; failures are told apart by message
   own_failures =
       2,  // only the work's own failures are (docs/decisions/0018), and they are told apart by what failed (docs/decisions/0022)
+  visits_go_on = 3,  // the numbers of attempts go on over the visits of a step, and each visit is work of its own (docs/decisions/0032)
 };
 
 // Of a map: after so many failed items in a row no further one begins until `open_for` is over; then at most `probes` at a time try
@@ -123,7 +124,7 @@ struct Plan {
   std::int64_t deadline = 0;        // of the run; 0 = none
   std::uint32_t max_parallel = 0;   // 0 = no limit
   std::uint32_t finally_steps = 0;  // worked out
-  Rules rules = Rules::own_failures;
+  Rules rules = Rules::visits_go_on;
   bool is_document = false;  // its attempts are given the run's input, which holds the document
   bool is_function = false;  // its only step is a durable function, whose operations are added while the run lives
   std::vector<std::pair<std::string, std::string>> types = {};  // error types of its own, each with its parent

@@ -20,8 +20,7 @@ Time own_deadline_of(const Run& run, std::uint32_t step, std::uint32_t index) {
   const Policy& policy = run.policy(step, index);
   const Item* const item = run.steps[step].touched(index);
   if (!policy.max_elapsed || (item != nullptr && item->stage != stage::main)) return INT64_MAX;
-  const std::uint32_t earlier = item != nullptr && item->trouble != nullptr ? item->trouble->earlier : 0;
-  const bool is_first = item == nullptr || item->attempt <= earlier + 1;
+  const bool is_first = item == nullptr || !item->has_begun_before();
   if (is_first && policy.max_elapsed->count() == 0) return INT64_MAX;  // no retries, but an attempt
   return later(clock_start(run, step, item, policy), policy.max_elapsed->count());
 }
@@ -97,17 +96,17 @@ void Core::index_step(Run& run, std::uint32_t step, Time now) {
     }
     return;
   }
+  // What has been begun, or is tried again, comes before what is new.
   release_held(run, step);
-  if (state.has_untouched()) {
-    if (state.due <= now) {
-      enqueue_untouched(run, step);
-    } else if (state.timer == TimerWheel::none) {
-      state.timer = wheel_.arm(state.due, {run.number, step, untouched_items});
-    }
-  }
   state.for_each_item([&](std::uint32_t index, Item& item) {
     if (item.status == ItemStatus::waiting) index_item(run, step, index, item, now);
   });
+  if (!state.has_untouched()) return;
+  if (state.due <= now) {
+    enqueue_untouched(run, step);
+  } else if (state.timer == TimerWheel::none) {
+    state.timer = wheel_.arm(state.due, {run.number, step, untouched_items});
+  }
 }
 
 // Not before the delay of the run is over: a condition is asked when the work would begin.

@@ -272,7 +272,8 @@ void read_item_policies(ByteReader& in, FactsDecoder& facts, Run& run) {
 
 bool has_step_extras(const Run& run) {
   return run.extra != nullptr &&
-         std::ranges::any_of(run.extra->steps, [](const auto& entry) { return entry.second != StepExtra{}; });
+         (!run.extra->attempts.empty() ||
+          std::ranges::any_of(run.extra->steps, [](const auto& entry) { return entry.second != StepExtra{}; }));
 }
 
 void put_step_extras(std::string& out, const Extra& extra) {
@@ -285,6 +286,22 @@ void put_step_extras(std::string& out, const Extra& extra) {
     put_varint(out, own.successes);
   }
   put_varint(out, 0);
+  put_varint(out, extra.attempts.size());
+  for (const auto& [step, attempts] : extra.attempts) {
+    put_varint(out, step);
+    put_varint(out, attempts.size());
+    for (const std::uint32_t attempt : attempts) put_varint(out, attempt);
+  }
+}
+
+void read_past_attempts(ByteReader& in, Run& run) {
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    const std::uint32_t step = in.varint32();
+    const std::uint64_t items = in.varint();
+    if (step >= run.step_count() || items > in.rest().size()) return in.fail();
+    std::vector<std::uint32_t>& attempts = run.extra->attempts[step];
+    for (std::uint64_t item = 0; item < items && in.ok(); ++item) attempts.push_back(in.varint32());
+  }
 }
 
 void read_step_extras(ByteReader& in, Run& run) {
@@ -300,6 +317,7 @@ void read_step_extras(ByteReader& in, Run& run) {
     if (!in.ok() || step > run.step_count() || own.reruns > run.steps[step - 1].visits) return in.fail();
     run.extra->steps.emplace(step - 1, own);
   }
+  read_past_attempts(in, run);
 }
 
 // Everything relies on it: each item that is outside has its place there.
@@ -447,6 +465,14 @@ void StepState::return_item(std::uint32_t index) {
   if (map->items.size() > next) map->items.resize(next);
 }
 
+std::uint32_t Run::last_attempt(std::uint32_t step, std::uint32_t item) const {
+  const Item* const found = steps[step].touched(item);
+  const std::uint32_t now = found != nullptr ? found->attempt : 0;
+  if (extra == nullptr) return now;
+  const auto past = extra->attempts.find(step);
+  return past != extra->attempts.end() && item < past->second.size() ? std::max(now, past->second[item]) : now;
+}
+
 void Run::reset() {
   std::string memory = std::move(events);
   memory.clear();
@@ -582,6 +608,7 @@ std::size_t bytes_of(const Run& run) noexcept {
   if (run.facts != nullptr) bytes += sizeof(RunFacts) + run.facts->bytes.capacity();
   if (run.extra != nullptr) {
     bytes += run.extra->outside.size() * outside_bytes;
+    for (const auto& [step, attempts] : run.extra->attempts) bytes += attempts.capacity() * sizeof(std::uint32_t);
     for (const auto& [step, own] : run.extra->item_policies)
       bytes += own->bytes.capacity() + own->of_item.capacity() * sizeof(std::uint32_t) +
                own->policies.size() * sizeof(Policy);

@@ -73,6 +73,7 @@ struct Item {
   }
   // Has an attempt begun since it was created, or retried on request?
   bool has_begun() const noexcept { return attempt > (trouble != nullptr ? trouble->earlier : 0); }
+  bool has_begun_before() const noexcept { return attempt > 1 + (trouble != nullptr ? trouble->earlier : 0); }
   // What the next attempt is told; nullptr: nothing has failed.
   const Failure* last_failure() const noexcept {
     return trouble != nullptr && trouble->cause != Trouble::Cause::none ? &trouble->failure : nullptr;
@@ -154,7 +155,7 @@ struct Outside {
 struct StepExtra {
   enum class Circuit : std::uint8_t { closed, open, half_open };  // of its item_breaker; open: until `due` of the step
 
-  std::uint32_t reruns = 0;        // visits that were undone on request: they do not count towards max_visits
+  std::uint32_t reruns = 0;        // visits that were undone, or begun anew on request: they do not count towards max_visits
   bool keeps_dependants = false;   // it was tried again alone: the steps that need it keep what they have
   Circuit circuit = Circuit::closed;
   std::uint32_t failures = 0;   // of items in a row
@@ -178,6 +179,8 @@ struct Extra {
   std::map<std::uint32_t, Failure> overdue;
   std::map<std::uint32_t, std::shared_ptr<const ItemPolicies>> item_policies;  // by step
   std::map<std::uint32_t, StepExtra> steps;
+  // By step and item: the last number of an attempt in the visits that are over; missing ones have none.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> attempts;
   std::string callback;  // where ends are reported that come from no run, as the executor says it
 };
 
@@ -342,7 +345,11 @@ struct Run {
   }
   // Is a lost or interrupted attempt no failure of the work, and not counted?
   bool judges_own_failures_only() const noexcept { return plan->plan->rules >= Rules::own_failures; }
+  // Do the numbers of attempts go on over the visits of a step, and is each visit work of its own?
+  bool has_visits_that_go_on() const noexcept { return plan->plan->rules >= Rules::visits_go_on; }
   bool has_ended() const noexcept { return !is_open(status); }
+  // How many attempts of this item have had a number, in all visits.
+  std::uint32_t last_attempt(std::uint32_t step, std::uint32_t item) const;
   StepExtra step_extra(std::uint32_t step) const {
     if (extra == nullptr) return {};
     const auto found = extra->steps.find(step);

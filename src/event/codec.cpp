@@ -31,8 +31,8 @@ constexpr unsigned text = 1U << 6U;     // submitted, completed; prepared: polic
 constexpr unsigned facts = 1U << 7U;    // submitted
 constexpr unsigned part = 1U << 4U;     // reopened: not everything
 constexpr unsigned resumes = 1U << 5U;
-constexpr unsigned how = 1U << 7U;     // interrupted
-constexpr unsigned reason = 1U << 4U;  // skipped
+constexpr unsigned how = 1U << 7U;        // interrupted
+constexpr unsigned reason = 1U << 4U;     // skipped
 constexpr unsigned withdrawn = 1U << 4U;  // reserved
 constexpr unsigned request = 1U << 6U;    // what people ask for: cancel_requested, paused, resumed, reopened, signaled, dropped
 constexpr unsigned on_request = 1U << 4U;  // revisited
@@ -413,9 +413,16 @@ void read_interrupted(ByteReader& in, unsigned flags, Record& record, Failure& f
   record.failure = &failure;
 }
 
+// In place of 1 + the number of a step: a list of steps and items follows as text.
+constexpr std::uint32_t several_steps = UINT32_MAX;
+
 unsigned put_reopened(EventBytes& draft, const Record& record) noexcept {
   unsigned flags = (record.resumes ? bit::resumes : 0U) | (record.only_this ? bit::only_this : 0U);
-  if (record.from_step != 0) {
+  if (!record.text.empty()) {
+    flags |= bit::part;
+    draft.varint(several_steps);
+    draft.text(record.text);
+  } else if (record.from_step != 0) {
     flags |= bit::part;
     draft.varint(record.from_step);
     draft.varint(record.items);
@@ -428,7 +435,12 @@ void read_reopened(ByteReader& in, unsigned flags, Record& record) noexcept {
   record.only_this = (flags & bit::only_this) != 0;
   if ((flags & bit::part) != 0) {
     record.from_step = in.varint32();
-    record.items = in.varint32();
+    if (record.from_step == several_steps) {
+      record.from_step = 0;
+      record.text = in.bytes();
+    } else {
+      record.items = in.varint32();
+    }
   }
   read_request(in, flags, record.request);
 }

@@ -127,9 +127,12 @@ Record kept(const Record& all) {
       break;
     case EventType::reopened:
       record.resumes = all.resumes;
+      record.text = all.text;
+      if (all.text.empty()) {
+        record.from_step = all.from_step;
+        if (all.from_step != 0) record.items = all.items;
+      }
       record.only_this = all.only_this;
-      record.from_step = all.from_step;
-      if (all.from_step != 0) record.items = all.items;
       record.request = all.request;
       break;
     case EventType::fallback:

@@ -1,6 +1,7 @@
 #include "event/history.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -119,6 +120,7 @@ std::optional<Record> record_of(const Event& event, const StepNumbers& steps) {
     const auto only = steps.find(event.text);
     record.from_step = only != steps.end() ? only->second + 1 : 0;
     record.items = event.only_item ? *event.only_item + 1 : 0;
+    record.text = event.only;
   }
   return record;
 }
@@ -199,12 +201,17 @@ Event EventHistory::add(const Record& record) {
       if (record.attempt > 0) end_item(event, record);
       break;
     case EventType::reopened:
+      for (std::uint32_t step = 0; step < steps_.size(); ++step) {
+        if (steps_[step].runs_finally) forget_items(step);  // they begin anew, after what goes on
+      }
       event.resumes = record.resumes;
       event.only_this = record.only_this;
       if (record.from_step > 0 && record.from_step <= steps_.size()) event.text = steps_[record.from_step - 1].name;
       if (record.items > 0) event.only_item = record.items - 1;
+      event.only = record.text;
       break;
     case EventType::revisited:
+      record.only_this ? forget_items(record.step) : forget_visit(record.step);
       event.on_request = record.on_request;
       event.only_this = record.only_this;
       break;
@@ -247,6 +254,24 @@ Event EventHistory::add(const Record& record) {
       break;
   }
   return event;
+}
+
+void EventHistory::forget_items(std::uint32_t step) {
+  items_.erase(items_.lower_bound({step, 0}), items_.lower_bound({step + 1, 0}));
+}
+
+// The step begins anew, and with it all that cannot be done before it.
+void EventHistory::forget_visit(std::uint32_t step) {
+  std::vector<bool> reached(steps_.size(), false);
+  std::vector<std::uint32_t> open{step};
+  while (!open.empty()) {
+    const std::uint32_t at = open.back();
+    open.pop_back();
+    if (at >= steps_.size() || reached[at]) continue;
+    reached[at] = true;
+    forget_items(at);
+    std::ranges::copy(steps_[at].dependants, std::back_inserter(open));
+  }
 }
 
 namespace {

@@ -20,6 +20,8 @@ namespace reprise::event {
 struct StepLabel {
   std::string name;
   std::string actor_type = {};
+  std::vector<std::uint32_t> dependants = {};
+  bool runs_finally = false;
 };
 
 using StepNumbers = std::map<std::string, std::uint32_t, std::less<>>;  // in the plan, by name
@@ -57,6 +59,8 @@ class EventHistory {
   void add_retrying(Event& event, const Record& record);
   void add_interrupted(Event& event, const Record& record);
   void end_item(Event& event, const Record& record);
+  void forget_visit(std::uint32_t step);
+  void forget_items(std::uint32_t step);
 
   RunId run_;
   std::vector<StepLabel> steps_;

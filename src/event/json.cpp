@@ -152,6 +152,7 @@ void set_fields(Value& object, const Event& event) {
       return;
     case EventType::reopened:
       if (!event.text.empty()) object.set("only_step", event.text);
+      if (!event.only.empty()) object.set("only", event.only);
       if (event.only_item) object.set("only_item", whole(*event.only_item));
       if (event.resumes) object.set("resumes", true);
       if (event.only_this) object.set("only_this", true);

@@ -109,7 +109,7 @@ struct Record {
   std::uint8_t stage = 0;     // fallback: which one begins
   std::uint32_t from_step = 0;    // revisited: the step that failed; reopened: 1 + the only step, 0 = all
   std::uint64_t fingerprint = 0;  // circuit_opened
-  std::string_view text = {};     // progress, signaled, submitted (key), cancel_requested, completed, called (name), diverged
+  std::string_view text = {};     // progress, signaled, submitted (key), cancel_requested, completed, called (name), diverged; reopened: several (core/chosen.hpp)
   RunId other = {};          // handed_over: the run that does the work; none: `text` may say where its end is reported
   PayloadView payload = {};  // submitted, prepared, completed, signaled, called, continued, published
   std::string_view facts = {};     // submitted: what the run has for itself (facts.hpp)

@@ -44,6 +44,7 @@ struct StepOutput {
   std::uint32_t succeeded = 0;      // items
   std::uint32_t failed = 0;
   std::vector<FailedItem> failures = {};
+  Payload items = {};  // of a list: its elements (list.hpp); empty = they are not known here
 };
 
 using StepOutputs = std::vector<StepOutput>;
@@ -55,7 +56,7 @@ struct JobContext {
   std::shared_ptr<const Payload> run_input = {};    // of a document's run; nullptr = `input` says it all
   std::string_view run_status = {};                 // for steps that run finally: what the run would end with
   bool by_first_rules = false;  // of a run that 0.1.0 began: its failures are judged as that version did
-  std::uint8_t stage = 0;                       // core::stage: the main way, its fallback, or its handler of failures
+  std::uint8_t stage = 0;       // core::stage: the main way, its fallback, or its handler of failures
   std::shared_ptr<const Payload> brought = {};  // the attempt was outside, and goes on with this; nullptr = it begins
   std::uint32_t visit = 1;                      // of the step
   std::string operation = {};                   // of a durable function: its path; empty = it belongs to none
@@ -66,7 +67,8 @@ struct PlaceLimits {
   std::uint32_t handler = 0;
   std::uint32_t step = 0;
   std::uint32_t run = 0;
-  bool waits = false;  // it was reserved: it begins when there is a place, and Sink::began() tells so. Others begin in any case
+  bool waits =
+      false;  // it was reserved: it begins when there is a place, and Sink::began() tells so. Others begin in any case
 
   bool operator==(const PlaceLimits&) const = default;
   bool any() const noexcept { return handler > 0 || step > 0 || run > 0; }
@@ -77,6 +79,7 @@ struct Job {
   std::uint32_t attempt = 1;
   std::uint32_t used_attempts = 1;  // this one included; those lost and interrupted are not among them
   bool is_first = true;             // since the item was created, or retried on request
+  std::uint32_t visit = 1;          // of its step; 1 also where the rules of the run do not tell visits apart
   std::uint32_t handler = 0;        // as the executor numbered it
   RunId run_id;
   std::shared_ptr<const std::string> step;  // its name
@@ -87,6 +90,13 @@ struct Job {
   PlaceLimits limits = {};
   std::shared_ptr<const JobContext> context = {};
 };
+
+// RUN/STEP/ITEM, and in a later visit of its step, which is other work, RUN/STEP/ITEM/VISIT: the same for every attempt of one work item.
+inline std::string idempotency_key(const Job& job) {
+  const std::string step = job.step != nullptr ? *job.step : "";
+  std::string key = to_string(job.run_id) + '/' + step + '/' + std::to_string(job.id.item);
+  return job.visit > 1 ? key + '/' + std::to_string(job.visit) : key;
+}
 
 // What has to be found out before a step of a document begins: does it run at all, on which items, and may it?
 struct Preparation {
@@ -270,8 +280,9 @@ class Executor {
   virtual std::size_t capacity(std::uint32_t handler) = 0;  // how many more jobs of this handler it would begin soon
   // How many jobs may wait here for one of so many places of this handler (PlaceLimits::waits); 0 = none.
   virtual std::size_t ahead(std::uint32_t /*handler*/, std::uint32_t /*places*/) { return 0; }
-  virtual void take_back(const AttemptId&) {}  // if it waits for a place: it does not begin, and is answered as returned
-  virtual void take_back_all() {}              // the same for all, and for those that come later
+  virtual void take_back(const AttemptId&) {
+  }                                // if it waits for a place: it does not begin, and is answered as returned
+  virtual void take_back_all() {}  // the same for all, and for those that come later
   // What follows from the end of this attempt is recorded: its places are free, if it did not succeed. For an attempt that was handed over,
   // which keeps them, it is the end of what works for it.
   virtual void settled(const AttemptId&) {}

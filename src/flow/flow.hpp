@@ -62,6 +62,8 @@ struct Command {
   std::string verb;                                   // as the document has it: run, argv, http, shell, claude …
   std::optional<Template> prompt;                     // of an agent: what `prompt` means in the templates above
   std::vector<std::pair<std::string, Template>> env;  // of an agent: after the document's, before the step's
+  std::vector<std::string> interpreter;               // of shell: argv, {} or its end is the script's file; empty = sh
+  std::optional<JsonTemplate> standard_input;         // text as it is, everything else as JSON
   std::optional<Duration> timeout;                    // of this command alone; the attempt's own limit counts as well
   std::shared_ptr<const Command>
       on_failure;  // prodigy: runs when this command fails; if it succeeds, the sequence goes on
@@ -136,6 +138,7 @@ struct Step {
   std::vector<std::string> needs;
   std::optional<Expression> condition;  // if
   std::optional<ItemSource> for_each;
+  std::optional<Template> label;   // of an item, for people
   std::uint32_t max_parallel = 0;  // 0 = no limit of its own
   Tolerance tolerate;
   bool tolerate_any = false;  // dead_letter without `tolerate`: any number

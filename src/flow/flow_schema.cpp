@@ -101,10 +101,18 @@ constexpr const char* schema_text = R"json({
     },
     "command": {
       "description": "Exactly one of run, argv, http or the name of an agent.",
-      "type": "object", "minProperties": 1, "maxProperties": 1,
-      "properties": {"run": {"$ref": "#/definitions/text"}, "argv": {"$ref": "#/definitions/argv"}, "http": {"$ref": "#/definitions/http"}},
+      "type": "object", "minProperties": 1, "maxProperties": 3,
+      "properties": {
+        "run": {"$ref": "#/definitions/text"}, "argv": {"$ref": "#/definitions/argv"}, "http": {"$ref": "#/definitions/http"},
+        "shell": {"$ref": "#/definitions/interpreter"}, "stdin": {"$ref": "#/definitions/standard_input"}
+      },
       "additionalProperties": {"$ref": "#/definitions/text"}
     },
+    "interpreter": {
+      "description": "What reads the script of run: a program with its options; {} stands for the script's file, else it is the last argument.",
+      "oneOf": [{"$ref": "#/definitions/plain_text"}, {"type": "array", "minItems": 1, "items": {"$ref": "#/definitions/plain_text"}}]
+    },
+    "standard_input": {"description": "What the command reads: text as it is, everything else as JSON."},
     "item_source": {
       "oneOf": [
         {"description": "An expression.", "type": "string", "pattern": "^\\$\\{"},
@@ -145,6 +153,9 @@ constexpr const char* schema_text = R"json({
         },
         "run": {"description": "A line for sh.", "$ref": "#/definitions/text"},
         "argv": {"description": "A program and its arguments, no shell.", "$ref": "#/definitions/argv"},
+        "shell": {"$ref": "#/definitions/interpreter"},
+        "stdin": {"$ref": "#/definitions/standard_input"},
+        "label": {"description": "What people see beside the index of an item.", "$ref": "#/definitions/text"},
         "http": {"$ref": "#/definitions/http"},
         "wait": {
           "description": "A duration, or a time such as 2026-11-16T03:00:00Z.",
@@ -167,8 +178,9 @@ constexpr const char* schema_text = R"json({
         "require": {"description": "Runs once, before the first attempt.", "$ref": "#/definitions/command"},
         "check": {
           "description": "What a good result must pass.",
-          "type": "object", "minProperties": 1, "maxProperties": 2,
+          "type": "object", "minProperties": 1, "maxProperties": 4,
           "properties": {
+            "shell": {"$ref": "#/definitions/interpreter"}, "stdin": {"$ref": "#/definitions/standard_input"},
             "schema": {"$ref": "#/definitions/plain_text"}, "run": {"$ref": "#/definitions/text"},
             "argv": {"$ref": "#/definitions/argv"}, "http": {"$ref": "#/definitions/http"}
           },
@@ -176,8 +188,9 @@ constexpr const char* schema_text = R"json({
         },
         "fix": {"description": "Runs before each retry after a test_failure.", "$ref": "#/definitions/command"},
         "fallback": {
-          "type": "object", "minProperties": 1, "maxProperties": 2,
+          "type": "object", "minProperties": 1, "maxProperties": 4,
           "properties": {
+            "shell": {"$ref": "#/definitions/interpreter"}, "stdin": {"$ref": "#/definitions/standard_input"},
             "when": {"type": "string", "enum": ["budget_exhausted", "gave_up"]}, "run": {"$ref": "#/definitions/text"},
             "argv": {"$ref": "#/definitions/argv"}, "http": {"$ref": "#/definitions/http"}
           },
@@ -210,7 +223,7 @@ constexpr const char* schema_text = R"json({
         {"not": {"required": ["retry", "work_config"]}}, {"not": {"required": ["retry_policy", "retry_config"]}},
         {"not": {"required": ["retry_policy", "work_config"]}}, {"not": {"required": ["retry_config", "work_config"]}}
       ],
-      "dependencies": {"max_parallel": ["for_each"], "tolerate": ["for_each"], "params": ["flow"]}
+      "dependencies": {"max_parallel": ["for_each"], "tolerate": ["for_each"], "label": ["for_each"], "params": ["flow"], "shell": ["run"]}
     },
     "steps": {"type": "array", "maxItems": 10000, "items": {"$ref": "#/definitions/step"}},
     "parameter": {

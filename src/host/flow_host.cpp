@@ -13,6 +13,7 @@ std::expected<std::unique_ptr<FlowHost>, Error> FlowHost::open(FlowHostSettings 
   documents.store_folder = settings.store_folder;
   documents.grace = settings.grace;
   documents.stderr_through = settings.stderr_through;
+  documents.stdout_through = settings.stdout_through;
   documents.files = std::move(settings.files);
   documents.moved = std::move(settings.moved);
   const bool listens_at_once = settings.callbacks.listen.has_value();

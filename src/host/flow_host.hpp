@@ -25,6 +25,7 @@ struct FlowHostSettings {
   // Who asks for what is asked of this host without a name. Called when it is needed: to look a user's name up takes time.
   std::function<std::string()> name = {};
   bool stderr_through = false;
+  bool stdout_through = false;
   Duration grace = std::chrono::seconds{5};
   exec::FileReaderSettings files = {};         // how files that documents name are read
   std::optional<exec::Relocation> moved = {};  // see exec::DocumentSettings

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <ranges>
 
+#include "observe/words.hpp"
+#include "text/utf8.hpp"
+
 namespace reprise::observe {
 
 using core::ItemStatus;
@@ -126,6 +129,17 @@ bool RunProjection::is_under_way(std::uint32_t step) const {
   return has_begun || state.map != nullptr || plan_->steps[step].kind != core::StepKind::call;
 }
 
+std::uint32_t RunProjection::kept_out(std::uint32_t step) const {
+  const core::StepState& state = run_->steps[step];
+  return state.circuit_open && core::is_final(state.status)
+             ? state.items - state.succeeded - state.failed - state.canceled
+             : 0;
+}
+
+bool RunProjection::is_kept_out(std::uint32_t step, std::uint32_t item) const {
+  return kept_out(step) > 0 && status_of(step, item) == ItemStatus::untouched;
+}
+
 const WorkStory* RunProjection::story_of(std::uint32_t step, std::uint32_t item) const {
   const auto found = stories_.find({step, item});
   return found == stories_.end() ? nullptr : &found->second;
@@ -187,6 +201,9 @@ void RunProjection::note(const Event& event) {
   if (!is_of_whole_run(event)) return;
   if (notes_.size() < notes_max) notes_.push_back(event);
   recoveries_ += event.type == EventType::recovered ? 1 : 0;
+  if (event.type == EventType::cancel_requested)
+    cancel_words_ = asker_words(event.request) + (event.text.empty() ? "" : ": " + text::safe_to_show(event.text));
+  if (event.type == EventType::reopened) cancel_words_.clear();
   if (standstills_.size() >= notes_max) return;
   const auto pause = std::ranges::find_if(standstills_, [](const Standstill& one) { return !one.to; });
   switch (event.type) {
@@ -229,6 +246,9 @@ void RunProjection::tell(const Event& event, std::uint32_t step) {
       return tell_retrying(event, step);
     case EventType::interrupted:
       return tell_interrupted(event, step);
+    case EventType::skipped:
+      if (event.attempt > 0) tell_skipped(event, step);
+      return;
     case EventType::fallback:
       ++totals_[step].fallbacks;
       if (AttemptStory* const last = last_of(stories_[{step, event.item}])) last->next_way = way_of(step, event.item);
@@ -248,8 +268,12 @@ void RunProjection::tell_started(const Event& event, std::uint32_t step) {
   WorkStory& story = stories_[{step, event.item}];
   ++story.started;
   AttemptStory* const last = last_of(story);
-  const bool begins = event.attempt == 1 || (last != nullptr && last->asked_again);
+  const core::Item* const item = item_of(step, event.item);
+  const bool begins = item != nullptr && !item->has_begun_before();
   if (!story.began || begins) story.began = event.time;
+  story.skipped.reset();
+  end_wait(story, step, event.time);
+  story.wait_left = Duration{0};
   if (last != nullptr) {
     last->is_followed = true;
     if (!last->ended) last->ended = event.time;
@@ -265,6 +289,7 @@ void RunProjection::tell_started(const Event& event, std::uint32_t step) {
 void RunProjection::tell_completed(const Event& event, std::uint32_t step) {
   const auto found = stories_.try_emplace({step, event.item}).first;
   WorkStory& story = found->second;
+  end_wait(story, step, event.time);
   totals_[step].rescued += story.has_failed ? 1 : 0;
   totals_[step].succeeded_after_retry += story.was_retried ? 1 : 0;
   totals_[step].helpful_retries += story.waits_since;
@@ -288,6 +313,9 @@ void RunProjection::tell_completed(const Event& event, std::uint32_t step) {
 void RunProjection::tell_failed(const Event& event, std::uint32_t step) {
   totals_[step].lost += event.lost ? 1 : 0;
   WorkStory& story = stories_[{step, event.item}];
+  const bool was_begun = event.attempt > 0 && !story.waits_from;
+  end_wait(story, step, event.time);
+  if (!was_begun && story.waits_since > 0 && event.reason == StopReason::deadline) take_back_retry(story, step);
   story.has_failed = true;
   ++story.failures;
   if (!event.will_retry) story.total_elapsed = event.total_elapsed;
@@ -314,8 +342,9 @@ void RunProjection::tell_failed(const Event& event, std::uint32_t step) {
 void RunProjection::tell_retrying(const Event& event, std::uint32_t step) {
   StepTotals& totals = totals_[step];
   ++totals.retries;
-  totals.waited = sum_of(totals.waited, event.delay);
   WorkStory& story = stories_[{step, event.item}];
+  story.waits_from = event.time;
+  story.wait_left = event.delay;
   ++story.waits;
   ++story.waits_since;
   totals.retried += story.was_retried ? 0 : 1;
@@ -325,15 +354,47 @@ void RunProjection::tell_retrying(const Event& event, std::uint32_t step) {
 }
 
 void RunProjection::tell_interrupted(const Event& event, std::uint32_t step) {
-  AttemptStory* const last = last_of(stories_[{step, event.item}]);
+  WorkStory& story = stories_[{step, event.item}];
+  end_wait(story, step, event.time);
+  AttemptStory* const last = last_of(story);
   if (last == nullptr) return;
   if (last->end == AttemptEnd::none) {
+    story.was_interrupted = true;
     last->end = AttemptEnd::interrupted;
     last->ended = event.time;
   } else if (last->retrying != nullptr && !last->wait_ended) {
     last->wait_ended = event.time;
     last->is_wait_interrupted = true;
   }
+}
+
+void RunProjection::tell_skipped(const Event& event, std::uint32_t step) {
+  WorkStory& story = stories_[{step, event.item}];
+  story.skipped = event.time;
+  const bool was_planned = story.wait_left > Duration{0} || story.waits_from;
+  end_wait(story, step, event.time);
+  story.wait_left = Duration{0};
+  if (was_planned) take_back_retry(story, step);
+  AttemptStory* const last = last_of(story);
+  if (last != nullptr && last->retrying != nullptr && !last->wait_ended) last->wait_ended = event.time;
+}
+
+// As much of it as is over: no more than was planned, for the engine may have been gone meanwhile.
+void RunProjection::end_wait(WorkStory& story, std::uint32_t step, WallTime time) {
+  if (!story.waits_from) return;
+  const Duration passed = std::clamp(time - *story.waits_from, Duration{0}, std::max(story.wait_left, Duration{0}));
+  totals_[step].waited = sum_of(totals_[step].waited, passed);
+  story.wait_left -= passed;
+  story.waits_from.reset();
+}
+
+// The attempt after the wait did not come.
+void RunProjection::take_back_retry(WorkStory& story, std::uint32_t step) {
+  --totals_[step].retries;
+  --story.waits;
+  if (--story.waits_since > 0) return;
+  --totals_[step].retried;
+  story.was_retried = false;
 }
 
 void RunProjection::tell_reopened(const Event& event) {
@@ -345,6 +406,11 @@ void RunProjection::tell_reopened(const Event& event) {
   for (const Place& place : failed) {
     if (status_of(place.first, place.second) == ItemStatus::failed) continue;
     if (AttemptStory* const last = last_of(stories_[place])) last->asked_again = event.time;
+  }
+  for (auto& [place, story] : stories_) {
+    const bool goes_on_waiting =
+        story.wait_left > Duration{0} && status_of(place.first, place.second) == ItemStatus::waiting;
+    if (goes_on_waiting) story.waits_from = event.time;
   }
   begin_anew(event);
 }
@@ -370,8 +436,10 @@ void RunProjection::begin_anew(const Event& event) {
       ++at;
       continue;
     }
+    end_wait(story, step, event.time);
     story.has_failed = story.was_retried = story.was_dropped = false;
     story.waits_since = 0;
+    story.skipped.reset();
     if (AttemptStory* const last = last_of(story); last != nullptr && last->end == AttemptEnd::none) {
       last->end = AttemptEnd::interrupted;
       last->ended = event.time;
@@ -421,7 +489,8 @@ bool RunProjection::make_room(std::uint32_t step, WorkStory& story) {
 // Also after it has succeeded, or when it is to begin once more?
 bool RunProjection::is_to_be_kept(const WorkStory& story) const {
   if (story.attempts.empty()) return false;
-  return limits_.keeps_unharmed || (limits_.keeps_recovered && story.failures > 0);
+  const bool had_trouble = story.failures > 0 || story.was_interrupted;
+  return limits_.keeps_unharmed || (limits_.keeps_recovered && had_trouble);
 }
 
 void RunProjection::forget(std::uint32_t step, WorkStory& story) {

@@ -60,26 +60,30 @@ struct WorkStory {
   bool has_failed = false;                  // since it last began anew by a way back
   bool was_retried = false;                 // as well
   bool was_dropped = false;                 // its dead letter
+  bool was_interrupted = false;             // an attempt of it, and what came of that is worth telling
+  std::optional<WallTime> skipped = {};     // since the circuit of its step opened it is not tried any more
   std::uint64_t started = 0;
   std::uint64_t failures = 0;
   std::uint64_t waits = 0;
   std::uint64_t waits_since = 0;       // since it last began anew by a way back
   std::optional<WallTime> began = {};  // its first attempt, since it was last given all its attempts
   Duration total_elapsed{0};           // succeeded, or failed for good: since then
+  std::optional<WallTime> waits_from = {};  // the wait that it is in, if it is in one ...
+  Duration wait_left{0};                    // ... and what is left of the last one
 
   const AttemptStory* last_failed() const;  // nullptr: none is kept
 };
 
 struct StepTotals {                         // of all items and visits
   std::uint64_t attempts = 0;               // started
-  std::uint64_t retries = 0;                // waits that were followed, or will be, by another attempt
+  std::uint64_t retries = 0;                // attempts after others that failed or were lost, and those that will be
   std::uint64_t rescued = 0;                // items that succeeded after at least one failure
   std::uint64_t retried = 0;                // items that were tried again at least once ...
   std::uint64_t succeeded_after_retry = 0;  // ... of these
   std::uint64_t helpful_retries = 0;        // of those that succeeded in the end
   std::uint64_t lost = 0;                   // attempts during which the engine died
   std::uint64_t fallbacks = 0;              // times another way was tried
-  Duration waited{0};                       // sum of all waits between attempts
+  Duration waited{0};                       // sum of all waits between attempts, as far as they are over
   std::optional<WallTime> first_started = {};
   std::optional<WallTime> last_event = {};
 };
@@ -133,11 +137,16 @@ class RunProjection {
   // ---- what people ask for ----
   std::uint32_t waiting(std::uint32_t step) const { return counts_[step].waiting; }
   std::uint32_t dead_letters(std::uint32_t step) const { return counts_[step].dead_letters; }
+  // Items that were never begun, and will not be: the circuit of their step is open.
+  std::uint32_t kept_out(std::uint32_t step) const;
+  bool is_kept_out(std::uint32_t step, std::uint32_t item) const;
   const StepTotals& totals(std::uint32_t step) const { return totals_[step]; }
   const WorkStory* story_of(std::uint32_t step, std::uint32_t item) const;
   // By step and item: work that is under way, has failed or was cancelled, and what else is to be kept.
   const std::map<Place, WorkStory>& stories() const noexcept { return stories_; }
   std::uint64_t recoveries() const noexcept { return recoveries_; }  // times the engine had died
+  // " by ada: the warehouse is closed": who cancelled it, and why, as far as that is recorded; empty: nobody, or it is not.
+  const std::string& cancel_words() const noexcept { return cancel_words_; }
   // What concerns all of the run: recovered, cancelled, paused, resumed, reopened, gone back, ended.
   const std::vector<Event>& notes() const noexcept { return notes_; }
   const std::vector<Standstill>& standstills() const noexcept { return standstills_; }
@@ -162,6 +171,9 @@ class RunProjection {
   void tell_failed(const Event& event, std::uint32_t step);
   void tell_retrying(const Event& event, std::uint32_t step);
   void tell_interrupted(const Event& event, std::uint32_t step);
+  void tell_skipped(const Event& event, std::uint32_t step);
+  void end_wait(WorkStory& story, std::uint32_t step, WallTime time);
+  void take_back_retry(WorkStory& story, std::uint32_t step);
   void tell_reopened(const Event& event);
   void tell_revisited(const Event& event, std::uint32_t step);
   static AttemptStory* last_of(WorkStory& story);
@@ -184,6 +196,7 @@ class RunProjection {
   std::vector<Event> notes_;
   std::vector<Standstill> standstills_;
   std::uint64_t recoveries_ = 0;
+  std::string cancel_words_;
   WallTime last_time_ = {};  // of the event before
   bool is_telling_ = true;
 };

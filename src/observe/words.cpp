@@ -147,6 +147,10 @@ std::string work_name(std::string_view step, std::uint32_t item, bool has_items)
   return has_items ? std::string{step} + "[" + std::to_string(item) + "]" : std::string{step};
 }
 
+std::string labelled(std::string work, std::string_view label) {
+  return label.empty() ? work : work + " " + text::shorten(label, label.size());
+}
+
 std::string date_and_time(WallTime time) { return base::to_rfc3339(time); }
 
 std::string clock_time(WallTime time) { return base::utc_clock(time) + "Z"; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ std::string class_words(const Failure& failure);
 // What the attempt left behind, line by line: mistakes, failing tests, the end of its output where the message does not say it all.
 std::vector<std::string> evidence_lines(const Failure& failure);
 
+// Why work was skipped, in a map whose breaker has opened.
+inline constexpr std::string_view circuit_open_words = "circuit open";
+
 // What a stop reason means: "its attempts were used up".
 std::string_view reason_words(StopReason reason) noexcept;
 
@@ -43,6 +47,12 @@ std::string numbered_attempt(std::uint64_t attempt, std::optional<std::uint64_t>
 std::string asker_words(const std::optional<ChangeRequest>& request);
 
 // fetch, or fetch[57] for a step with items.
+// What people call an item, beside its index: empty = nothing but the index.
+using LabelOf = std::function<std::string(std::string_view step, std::uint32_t item)>;
+
+// fetch[28] clang-format-14, safe to show.
+std::string labelled(std::string work, std::string_view label);
+
 std::string work_name(std::string_view step, std::uint32_t item, bool has_items);
 
 // 2026-11-15T10:00:00.123Z, with 0, 3, 6 or 9 decimals.

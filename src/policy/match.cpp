@@ -1,6 +1,7 @@
 // Does one entry of only_on or never_on match a failure? docs/reference/policy.md lists the forms, docs/reference/dialects.md Prodigy's categories.
 #include <reprise/policy.hpp>
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "policy/words.hpp"
@@ -31,6 +32,31 @@ bool mentions_any(std::string_view message, std::initializer_list<std::string_vi
   return false;
 }
 
+// Of "/1.1 502 Bad Gateway", " code: 504", "=500": does the first number of three digits begin so?
+bool begins_status(std::string_view text, char first_digit) noexcept {
+  constexpr std::size_t reach = 16;
+  text = text.substr(0, reach);
+  if (text.starts_with("://")) return false;  // a URL
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    while (end < text.size() && words::is_digit(text[end])) ++end;
+    if (end - begin == 3) return text[begin] == first_digit;
+    begin = std::max(end, begin + 1);
+  }
+  return false;
+}
+
+// "HTTP 503", "status code: 504".
+bool mentions_status(std::string_view message, std::string_view word, char first_digit) noexcept {
+  for (std::size_t at = 0; at + word.size() <= message.size(); ++at) {
+    const std::string_view found = message.substr(at, word.size());
+    const bool is_there = std::ranges::equal(found, word, {}, words::lower) && (at == 0 || !words::is_word(message[at - 1]));
+    const std::string_view rest = message.substr(at + word.size());
+    if (is_there && (rest.empty() || !words::is_word(rest.front())) && begins_status(rest, first_digit)) return true;
+  }
+  return false;
+}
+
 // Causes stand at the beginning or the end of a message; looking only there keeps a decision's time bounded.
 bool matches_pattern(const MessagePattern& pattern, std::string_view message) noexcept {
   constexpr std::size_t window = 64 * 1024;
@@ -48,7 +74,9 @@ bool in_category(ErrorCategory category, const Policy& policy, const Failure& fa
              in_range(failure.http_status, 408, 408) || in_range(failure.http_status, 504, 504) ||
              mentions_any(failure.message, {"timeout", "timed out"});
     case ErrorCategory::server_error:
-      return in_range(failure.http_status, 500, 599) || mentions_any(failure.message, {"server error", "unavailable"});
+      return in_range(failure.http_status, 500, 599) ||
+             mentions_any(failure.message, {"server error", "unavailable", "bad gateway", "gateway timeout"}) ||
+             mentions_status(failure.message, "http", '5') || mentions_status(failure.message, "status", '5');
     case ErrorCategory::rate_limit:
       return kind == FailureKind::throttled || in_range(failure.http_status, 429, 429) ||
              mentions_any(failure.message, {"rate limit", "too many requests", "429"});

@@ -109,7 +109,7 @@ void Loop::record_hand_over(const HandOver& over, const RunId& child, bool reope
 
 // An earlier attempt had it begun. What failed in there is tried again, and what was stopped goes on.
 void Loop::hand_over_to(core::Run& child, const HandOver& over, Time now) {
-  if (!child.live) core_.adopt(child, now);
+  if (!child.live) adopt(child, now);
   core_.allow(child.number, now);
   allow_children(child, true, now);
   const bool is_being_canceled = !child.has_ended() && child.cancel_requested;
@@ -177,7 +177,7 @@ bool Loop::tell_parent(std::uint64_t number, Time now) {
 
 void Loop::tell(core::Run& parent, const ParentPlace& place, core::Run& child, Time now) {
   if (parent.has_ended()) return;
-  if (!parent.live) core_.adopt(parent, now);
+  if (!parent.live) adopt(parent, now);
   const std::uint32_t step = step_in(parent, place);
   const core::Outside* const outside = step < parent.step_count() ? parent.outside_of(step, place.item) : nullptr;
   if (outside == nullptr || outside->run != id(child.number, child.created)) return;  // it waits for something else now
@@ -232,7 +232,7 @@ bool Loop::call_back(const core::Recall& recall, Time now) {
     return true;
   }
   core::Run& child = *found->run;
-  if (!child.live) core_.adopt(child, now);
+  if (!child.live) adopt(child, now);
   if (!child.has_ended()) static_cast<void>(core_.cancel(child, "the flow it belongs to was cancelled", now));
   unload(*found);
   return true;
@@ -292,7 +292,7 @@ void Loop::allow_children(const core::Run& run, bool resumes, Time now) {
     listen_again(child);
     allow_children(child, resumes, now);
     if (resumes && child.paused_at != 0) {
-      if (!child.live) core_.adopt(child, now);
+      if (!child.live) adopt(child, now);
       static_cast<void>(core_.resume(child, now));
     }
     unload(**looked);

@@ -306,10 +306,11 @@ exec::Job Loop::job_of(const core::Start& start) {
                 .run = run.plan->plan->max_parallel,
                 .waits = start.reserved};
   if (run.deadline() > 0) job.deadline = core::deadline_of(run);
+  if (run.has_visits_that_go_on()) job.visit = state.visits;
   const core::Item* const item = state.touched(start.id.item);  // nullptr: its step was sent back in the meantime
   if (item != nullptr) {
     job.used_attempts = item->used_attempts();
-    job.is_first = item->attempt <= 1 + (item->trouble != nullptr ? item->trouble->earlier : 0);
+    job.is_first = !item->has_begun_before();
   }
   if (policy.max_elapsed) {
     const Time own = core::own_deadline_of(run, start.id.step, start.id.item);

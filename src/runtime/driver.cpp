@@ -1,6 +1,7 @@
 #include "runtime/driver.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "exec/time_limit.hpp"
@@ -107,8 +108,8 @@ std::expected<void, Error> Driver::try_push(Input&& input, ShardIndex shard) {
     const std::lock_guard lock{mutex_};
     if (ended_ || finishing_) return std::unexpected{Error{ErrorCode::stopped, "the engine has stopped"}};
     if (inbox_.size() >= inbox_max_) {
-      return std::unexpected{Error{ErrorCode::full, std::to_string(inbox_max_) +
-                                                        " requests wait already (max_inbox): try again later"}};
+      return std::unexpected{
+          Error{ErrorCode::full, std::to_string(inbox_max_) + " requests wait already (max_inbox): try again later"}};
     }
     wake = put(addressed(std::move(input), shard));
   }
@@ -376,14 +377,29 @@ void Driver::read(Time now) {
     if (!reader.reads.empty()) continue;
     for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
       if (shards_[shard].dropped) continue;
-      if (const auto* const request = shards_[shard].loop->begin_read(kind, now)) reader.reads.push_back({shard, request});
+      if (const auto* const request = shards_[shard].loop->begin_read(kind, now))
+        reader.reads.push_back({shard, request});
     }
     if (reader.reads.empty()) continue;
-    if (!reader.thread.joinable()) reader.thread = std::thread{[this, kind] { run_reader(kind); }};
+    if (!has_thread(kind)) {
+      for (Read& read : reader.reads) read.answer = perform(*shards_[read.shard].store, *read.request);
+    }
     const std::lock_guard lock{mutex_};
-    reader.state = Reader::State::asked;
+    reader.state = reader.thread.joinable() ? Reader::State::asked : Reader::State::told;
     reader.wake.notify_one();
   }
+}
+
+// False: the system has no thread for it now, so this one reads; the next time is another try.
+bool Driver::has_thread(Reading kind) {
+  Reader& reader = readers_[index_of(kind)];
+  if (reader.thread.joinable()) return true;
+  try {
+    reader.thread = std::thread{[this, kind] { run_reader(kind); }};
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
 }
 
 void Driver::end_reads(Reading kind, Time now) {

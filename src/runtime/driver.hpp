@@ -114,6 +114,7 @@ class Driver {
   void append(std::vector<store::Result<void>>& results);
   void end_writes(std::vector<store::Result<void>>& results, Time now);
   void read(Time now);
+  bool has_thread(Reading kind);
   void run_reader(Reading kind);
   bool is_reading() const;
   void end_reads(Reading kind, Time now);

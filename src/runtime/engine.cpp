@@ -159,6 +159,10 @@ struct Engine::State final : exec::Sink {
     stopped_calmly = driver.drain(patience);
     exec::FunctionPool::Stopped rest = pool.stop(Duration{0});
     if (documents != nullptr) documents->shut_down();
+    {
+      const std::lock_guard functions_lock{functions_mutex};
+      if (functions != nullptr) functions->shut_down();
+    }
     for (const event::AttemptId& id : rest.not_begun) driver.push(runtime::Ended{{id, exec::Returned{}}, {}});
     for (const event::AttemptId& id : rest.interrupted) driver.push(runtime::Ended{{id, exec::Interrupted{}}, {}});
     driver.finish();
@@ -200,6 +204,8 @@ struct Engine::State final : exec::Sink {
   runtime::Feeds feeds;
   exec::FunctionPool pool;
   std::unique_ptr<exec::Executor> documents;  // nullptr: only functions
+  std::mutex functions_mutex;
+  std::unique_ptr<exec::Executor> functions;  // durable ones; nullptr: there are none yet
   runtime::Loop loop;
   runtime::Driver driver;
   std::mutex stop_mutex;
@@ -253,6 +259,36 @@ std::expected<void, Error> runtime::EngineAccess::hand_over(Engine& engine, exec
   state.driver.push(HandOver{over.id, *std::move(child), over.time_left, std::move(over.overdue), over.returns});
   return {};
 }
+
+exec::Executor& runtime::EngineAccess::functions(Engine& engine, const ExecutorFactory& make) {
+  Engine::State& state = *engine.state_;
+  const std::lock_guard lock{state.functions_mutex};
+  if (state.functions == nullptr) {
+    state.functions = make(state, [&state](std::string_view hash) { return state.load(hash); });
+    state.driver.push(AddExecutor{state.functions.get()});
+  }
+  return *state.functions;
+}
+
+std::expected<void, Error> runtime::EngineAccess::add_function(Engine& engine, const std::string& name,
+                                                               std::uint32_t version, std::uint32_t number) {
+  Engine::State& state = *engine.state_;
+  auto queue = state.book.add_function(name, version);
+  if (!queue) return std::unexpected{queue.error()};
+  const std::uint32_t executor = state.documents != nullptr ? document_executor + 1 : document_executor;
+  if (!state.driver.push_when_room(OpenQueue{*std::move(queue), {.executor = executor, .handler = number}, 0}))
+    return stopped();
+  return {};
+}
+
+void runtime::EngineAccess::add_closures(Engine& engine, Handler handler) {
+  Engine::State& state = *engine.state_;
+  const std::string queue{closure_queue};
+  const std::uint32_t number = state.pool.add_handler(queue, std::move(handler));
+  state.driver.push(OpenQueue{queue, {.executor = function_executor, .handler = number}, 0});
+}
+
+std::uint64_t runtime::EngineAccess::number_of(const RunId& run) { return number_in(run); }
 
 void runtime::EngineAccess::perform(Engine& engine, RunRequest request, RunAnswered answered) {
   engine.state_->service.ask(std::move(request), std::move(answered));
@@ -445,6 +481,17 @@ std::expected<RunOutcome, Error> Engine::result(const RunId& run) {
   return state_->outcome_in(**reply);
 }
 
+std::expected<std::optional<std::string>, Error> Engine::state(const RunId& run) {
+  const auto reply = state_->ask(run, runtime::Question::now);
+  if (!reply) return std::unexpected{reply.error()};
+  const auto& published = (*reply)->published;
+  if (!published) return std::nullopt;
+  if (!published->hashed) return published->bytes;
+  auto bytes = state_->load(published->bytes);
+  if (!bytes) return std::unexpected{bytes.error()};
+  return *std::move(bytes);
+}
+
 std::expected<RunInfo, Error> Engine::info(const RunId& run) {
   const auto reply = state_->ask(run, runtime::Question::now);
   if (!reply) return std::unexpected{reply.error()};
@@ -630,9 +677,8 @@ void Engine::State::operate(runtime::RunRequest&& request, runtime::RunAnswered 
   if (by.id == RunId{}) by.id = runtime::new_request_id(clock.now());
   std::string text = std::move(request.text);
   if (*operation == runtime::Operation::cancel) text = std::exchange(by.why, {});
-  runtime::Operate input{
-      *operation,          *request.run,  std::move(text),    {}, {}, std::move(reply), std::move(request.choice.step),
-      request.choice.item, std::move(by), request.choice.only};
+  runtime::Operate input{*operation, *request.run, std::move(text), {}, {}, std::move(reply),
+                         std::move(request.choice), std::move(by)};
   input.payload = payload_of(std::move(request.payload), input.body);
   if (from == From::loop) return driver.push(std::move(input));
   driver.push_when_room(std::move(input));

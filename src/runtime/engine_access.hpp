@@ -49,6 +49,12 @@ struct EngineAccess {
   static std::shared_ptr<const core::Plan> plan(Engine& engine, std::uint32_t number);  // nullptr: not known
   static core::FactsDecoder facts_decoder(Engine& engine);
   static std::expected<std::uint64_t, Error> last_sequence(Engine& engine, const RunId& run);  // of its events
+  // What runs durable functions: made by the first who asks.
+  static exec::Executor& functions(Engine& engine, const ExecutorFactory& make);
+  static std::expected<void, Error> add_function(Engine& engine, const std::string& name, std::uint32_t version,
+                                                 std::uint32_t number);
+  static void add_closures(Engine& engine, Handler handler);  // what runs the closures of functions
+  static std::uint64_t number_of(const RunId& run);           // in its store
   // What is asked of runs, by whomever (run_service.hpp). The answer comes on any thread, or is waited for.
   static void perform(Engine& engine, RunRequest request, RunAnswered answered);
   static std::expected<RunAnswer, Error> perform(Engine& engine, RunRequest request);

@@ -72,6 +72,20 @@ struct Requester {
 };
 
 enum class Operation : std::uint8_t { cancel, pause, resume, signal, retry_failed, drop, remove };
+// Which work of a run.
+struct StepItems {
+  std::string step = {};
+  std::vector<core::ItemRange> items = {};  // empty = all
+
+  bool operator==(const StepItems&) const = default;
+};
+struct WorkChoice {
+  std::vector<StepItems> steps = {};  // empty = all
+  bool only = false;                  // retry: the steps that need it keep what they have
+
+  bool operator==(const WorkChoice&) const = default;
+};
+
 struct Operate {
   Operation operation;
   RunId run;
@@ -79,10 +93,8 @@ struct Operate {
   Payload payload;
   std::string body;  // of a payload over 4 KiB
   std::shared_ptr<Reply> reply;
-  std::string step = {};  // retry_failed, drop: only this one; empty = all
-  std::optional<std::uint32_t> item = {};
-  Requester asked = {};  // a cancel's `why` is its text
-  bool only = false;  // retry_failed: the steps that need it keep what they have
+  WorkChoice choice = {};  // retry_failed, drop
+  Requester asked = {};    // a cancel's `why` is its text
 };
 
 // What is known about one run.

@@ -284,18 +284,35 @@ const core::NumberedPlan* Loop::plan_of(const BookedPlan& booked) {
 namespace {
 
 // What the operator named, as numbers.
-std::expected<core::Core::Choice, Error> choice_of(const core::Run& run, const Operate& operate) {
-  core::Core::Choice choice{.item = operate.item, .only = operate.only};
-  if (operate.step.empty()) return choice;
+std::expected<core::ChosenStep, Error> step_of(const core::Run& run, const StepItems& wanted) {
+  std::optional<std::uint32_t> found;
   for (std::uint32_t step = 0; step < run.step_count(); ++step) {
-    if (*run.step_plan(step).name == operate.step) choice.step = step;
+    if (*run.step_plan(step).name == wanted.step) found = step;
   }
-  if (!choice.step) return std::unexpected{Error{ErrorCode::not_found, "the run has no step \"" + operate.step + "\""}};
-  const std::uint32_t items = run.steps[*choice.step].items;
-  if (choice.item && *choice.item >= items) {
-    return std::unexpected{Error{ErrorCode::not_found, "step \"" + operate.step + "\" has " + std::to_string(items) +
+  if (!found) return std::unexpected{Error{ErrorCode::not_found, "the run has no step \"" + wanted.step + "\""}};
+  const std::uint32_t items = run.steps[*found].items;
+  if (std::ranges::any_of(wanted.items, [&](const core::ItemRange& range) { return range.to >= items; })) {
+    return std::unexpected{Error{ErrorCode::not_found, "step \"" + wanted.step + "\" has " + std::to_string(items) +
                                                            " items, and their numbers begin with 0"}};
   }
+  return core::ChosenStep{*found, wanted.items};
+}
+
+std::expected<core::Core::Choice, Error> choice_of(const core::Run& run, const WorkChoice& wanted) {
+  core::Core::Choice choice{.only = wanted.only};
+  for (const StepItems& each : wanted.steps) {
+    auto step = step_of(run, each);
+    if (!step) return std::unexpected{std::move(step.error())};
+    choice.several.steps.push_back(*std::move(step));
+  }
+  const auto& steps = choice.several.steps;
+  if (steps.size() != 1) return choice;
+  const auto& items = steps.front().items;
+  const bool is_one = items.empty() || (items.size() == 1 && items.front().from == items.front().to);
+  if (!is_one) return choice;
+  choice.step = steps.front().step;
+  if (!items.empty()) choice.item = items.front().from;
+  choice.several = {};
   return choice;
 }
 
@@ -321,7 +338,7 @@ bool Loop::take(Operate&& operate, Time now) {
     answer = not_found(operate.run);
   } else {
     core::Run& run = *found->run;
-    if (!run.live) core_.adopt(run, now);
+    if (!run.live) adopt(run, now);
     answer = operate_on(run, operate, now);
     count_if_open(run);
     unload(*found);
@@ -348,7 +365,7 @@ std::expected<void, Error> Loop::operate_on(core::Run& run, Operate& operate, Ti
       return core_.resume(run, now, asked);
     case Operation::retry_failed:
     case Operation::drop: {
-      const auto choice = choice_of(run, operate);
+      const auto choice = choice_of(run, operate.choice);
       if (!choice) return std::unexpected{choice.error()};
       return operate.operation == Operation::drop ? core_.drop(run, *choice, now, asked)
                                                   : core_.retry_failed(run, *choice, now, asked);

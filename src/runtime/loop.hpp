@@ -270,6 +270,7 @@ class Loop {
   };
   Looked<Loaded> load(const RunId& id);
   void unload(const Loaded& loaded);  // again, unless something happened to it
+  void adopt(core::Run& run, Time now);
   Looked<std::optional<RunId>> id_of_key(const std::string& key);
   bool must_wait_behind_others(const Input& input) const;
   void put_aside(Input&& input);
@@ -310,6 +311,7 @@ class Loop {
   std::vector<std::unique_ptr<Batch>> spare_;
   bool writing_ = false;
   std::optional<Error> trouble_;       // with writing
+  Time began_ = 0;  // when this engine took the store
   std::optional<Error> read_trouble_;  // with reading
   Time retry_at_ = 0;                  // INT64_MAX: never, it does not pass
   Duration retry_delay_{0};

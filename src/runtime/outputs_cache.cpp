@@ -15,6 +15,7 @@ exec::StepOutput output_of(const core::Run& run, std::uint32_t step) {
   exec::StepOutput output;
   output.step = *run.step_plan(step).name;
   output.is_list = state.map != nullptr;
+  if (state.map != nullptr) output.items = state.map->list;
   for (std::uint32_t index = 0; index < state.items; ++index) {
     const core::Item* const done = state.touched(index);
     output.parts.push_back(done != nullptr && done->output != nullptr ? *done->output : event::Payload{});

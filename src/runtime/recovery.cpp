@@ -9,6 +9,7 @@
 namespace reprise::runtime {
 
 store::Result<std::vector<BookedPlan>> Loop::recover(const core::PatternCompiler& compile, Time now) {
+  began_ = now;
   core_.use(core::FactsDecoder{compile, settings_.types});
   const auto plans = store_.read_plans();
   if (!plans) return std::unexpected{plans.error()};
@@ -52,15 +53,23 @@ store::Result<void> Loop::replay_journal(Time now) {
                                      journal_.add_run(run.number, commit);
                                    }});
   if (!replayed) return replayed;
+  std::uint64_t last = 0;
+  bool is_in_order = true;
   auto sizes = store_.read_journal([&](std::uint64_t commit, std::string_view frame) {
-    journal_.add_frame(commit, frame.size());
-    return true;
+    is_in_order = commit > last && commit < next_commit_;
+    if (is_in_order) journal_.add_frame(commit, frame.size());
+    last = commit;
+    return is_in_order;
   });
   if (!sizes) return sizes;
+  if (!is_in_order) {
+    return std::unexpected{
+        Error{ErrorCode::store_damaged, "commit " + std::to_string(last) + " of the journal is not where it belongs"}};
+  }
   journal_.inherit();
   for (const std::uint64_t number : order) {
     core::Run& run = *core_.find(number);
-    core_.adopt(run, now);
+    adopt(run, now);
     account(run);
   }
   return {};
@@ -77,8 +86,10 @@ core::Run* Loop::revive(const store::StoredRun& row) {
 
 // A run that was stored before anybody looked at it may turn out to wait for long, and nobody would touch it: it leaves again, or
 // memory would fill with its like.
+void Loop::adopt(core::Run& run, Time now) { core_.adopt(run, now, store_.owner_before_died() ? began_ : 0); }
+
 void Loop::take_in(core::Run& run, Time now) {
-  core_.adopt(run, now);
+  adopt(run, now);
   account(run);
   if (run.touched || run.has_ended() || !park_until(run, now)) return;
   run.touched = true;

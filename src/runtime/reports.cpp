@@ -61,7 +61,7 @@ bool Loop::take(Reported&& reported, Time now) {
     unload(*found);
     return answer(exec::ReportTaken::not_now);
   }
-  if (!run.live && !run.has_ended()) core_.adopt(run, now);
+  if (!run.live && !run.has_ended()) adopt(run, now);
   const event::AttemptId id{run.number, report.step, report.item, report.attempt};
   switch (core_.use_of({.id = id, .visit = report.visit, .success = report.success, .only_own = report.only_own})) {
     case core::Core::ReportUse::judge:

@@ -59,6 +59,7 @@ struct ItemView {
   const Failure* failure = nullptr;  // the last one
   StopReason reason = StopReason::none;
   bool dead_letter = false;
+  bool skipped = false;  // the circuit of its step was open before it had begun (again)
   WallTime due = {};  // waiting: until then; dead letter: since then
 };
 
@@ -76,7 +77,8 @@ struct DeadLetter {
   std::uint64_t attempts = 0;
   Failure failure = {};
   StopReason reason = StopReason::none;
-  WallTime time = {};  // when it was given up
+  bool skipped = false;  // the circuit of its step was open before it could be tried again; `failure` is from before
+  WallTime time = {};    // when it was given up
 };
 
 class RunReader {
@@ -104,6 +106,9 @@ class RunReader {
   virtual std::expected<void, Error> each_item(const RunId& id, const std::function<bool(const ItemView&)>& visit) = 0;
   // What this work item was given: its element, or for a step without items what the run was submitted with.
   virtual std::expected<std::string, Error> item_input(const RunId& id, std::string_view step, std::uint32_t item) = 0;
+  // Of the first `limit` items of a step of a document, as JSON for people; empty: its items are not known.
+  virtual std::expected<std::vector<std::string>, Error> item_inputs(const RunId& id, std::string_view step,
+                                                                     std::size_t limit) = 0;
   // The events once more through the engine's own rules, from the very first one. Nothing is executed.
   virtual std::expected<Replayed, Error> replay(const RunId& id) = 0;
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -31,22 +30,43 @@ std::optional<Asked> asked_by(std::string_view operation) {
 
 bool has_choice(Asked asked) noexcept { return asked == Asked::retry || asked == Asked::drop; }
 
-// The number of an item; behind it `!` when the steps that need it keep what they have.
-std::string item_words(const WorkChoice& choice) {
-  return (choice.item ? std::to_string(*choice.item) : "") + (choice.only ? "!" : "");
+// The names of the steps stand in `text`, their items ("17,20-30") in `payload`, one line for each; behind these `!` when the steps that
+// need them keep what they have.
+std::string step_lines(const WorkChoice& choice) {
+  std::string lines;
+  for (const StepItems& step : choice.steps) lines += (lines.empty() ? "" : "\n") + step.step;
+  return lines;
+}
+
+std::string item_lines(const WorkChoice& choice) {
+  std::string lines;
+  for (const StepItems& step : choice.steps)
+    lines += (&step == &choice.steps.front() ? "" : "\n") + core::to_text(step.items);
+  return lines + (choice.only ? "!" : "");
+}
+
+// The line that `text` begins with; `text` is then what follows.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
 }
 
 std::expected<WorkChoice, Error> choice_in(const ControlRequest& request) {
-  WorkChoice choice{.step = request.text};
-  std::string_view number = request.payload;
-  choice.only = number.ends_with('!');
-  if (choice.only) number.remove_suffix(1);
-  if (number.empty()) return choice;
-  std::uint32_t item = 0;
-  const char* const end = number.data() + number.size();
-  const auto [stop, mistake] = std::from_chars(number.data(), end, item);
-  if (mistake != std::errc{} || stop != end) return refused("this is not the number of an item");
-  choice.item = item;
+  WorkChoice choice;
+  std::string_view names = request.text;
+  std::string_view lists = request.payload;
+  choice.only = lists.ends_with('!');
+  if (choice.only) lists.remove_suffix(1);
+  while (!names.empty()) {
+    StepItems& step = choice.steps.emplace_back(StepItems{std::string{take_line(names)}});
+    const std::string_view list = take_line(lists);
+    if (list.empty()) continue;
+    auto items = core::item_ranges_in(list);
+    if (!items) return refused("this is not the number of an item");
+    step.items = *std::move(items);
+  }
   return choice;
 }
 
@@ -148,8 +168,8 @@ ControlRequest control_request_of(const RunRequest& request) {
   if (request.run) line.run = to_string(*request.run);
   if (request.asked == Asked::cancel) line.text = request.by.why;
   if (has_choice(request.asked)) {
-    line.text = request.choice.step;
-    line.payload = item_words(request.choice);
+    line.text = step_lines(request.choice);
+    line.payload = item_lines(request.choice);
   }
   if (request.by.id != RunId{}) line.request = to_string(request.by.id);
   line.by = request.by.by;

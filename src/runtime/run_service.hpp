@@ -21,19 +21,11 @@
 
 #include <reprise/engine.hpp>
 
+#include "core/chosen.hpp"
 #include "runtime/control.hpp"
 #include "runtime/inputs.hpp"
 
 namespace reprise::runtime {
-
-// Which work of a run.
-struct WorkChoice {
-  std::string step = {};  // empty = all
-  std::optional<std::uint32_t> item = {};
-  bool only = false;  // retry: the steps that need it keep what they have
-
-  bool operator==(const WorkChoice&) const = default;
-};
 
 enum class Asked : std::uint8_t { ping, submit, cancel, pause, resume, retry, drop, signal, remove };
 std::string_view name_of(Asked asked) noexcept;

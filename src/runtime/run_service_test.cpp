@@ -103,8 +103,8 @@ TEST(RuntimeRunRequest, what_is_written_to_the_socket_is_read_back) {
            {.asked = Asked::ping, .run = run},
            {.asked = Asked::cancel, .run = run, .by = ada("wrong day")},
            {.asked = Asked::pause, .run = run, .by = ada("maintenance")},
-           {.asked = Asked::retry, .run = run, .choice = {.step = "fetch", .item = 7}, .by = ada()},
-           {.asked = Asked::drop, .run = run, .choice = {.step = "fetch"}, .by = ada()},
+           {.asked = Asked::retry, .run = run, .choice = {.steps = {{"fetch", {{7, 7}}}}}, .by = ada()},
+           {.asked = Asked::drop, .run = run, .choice = {.steps = {{"fetch", {{1, 1}, {20, 30}}}, {"load", {}}}, .only = true}, .by = ada()},
            {.asked = Asked::signal, .run = run, .text = "go", .payload = "{}", .by = ada()}}) {
     const auto read = run_request_in(control_request_of(request));
     ASSERT_TRUE(read) << read.error().message;

@@ -43,6 +43,8 @@ ItemView item_view(const core::StepPlan& plan, const core::StepState& state, std
                 .status = item.status,
                 .attempts = item.attempt,
                 .dead_letter = item.dead_letter,
+                .skipped = !item.has_begun() && item.trouble != nullptr &&
+                           item.trouble->reason == StopReason::circuit_open,
                 .due = wall_time(item.due)};
   if (item.trouble == nullptr) return view;
   view.failure = &item.trouble->failure;
@@ -62,8 +64,9 @@ void each_touched_item(core::Run& run, const std::function<bool(const ItemView&)
 }
 
 bool may_have_letters(const core::Plan& plan) {
-  return std::ranges::any_of(plan.steps,
-                             [](const core::StepPlan& step) { return step.on_failure == OnFailure::dead_letter; });
+  return std::ranges::any_of(plan.steps, [](const core::StepPlan& step) {
+    return step.on_failure == OnFailure::dead_letter || step.effect == Effect::at_most_once;  // unclear ones are kept
+  });
 }
 
 }  // namespace
@@ -175,6 +178,28 @@ std::expected<std::string, Error> ShardReader::item_input(const RunId& id, std::
   return run->plan->plan->is_document ? exec::shown(*element) : std::string{*element};
 }
 
+std::expected<std::vector<std::string>, Error> ShardReader::item_inputs(const RunId& id, std::string_view step,
+                                                                        std::size_t limit) {
+  const auto loaded = load(id);
+  if (!loaded) return std::unexpected{loaded.error()};
+  std::vector<std::string> inputs;
+  const core::Run* const run = *loaded;
+  if (run == nullptr) return missing(id);
+  const auto& steps = run->plan->plan->steps;
+  const auto found = std::ranges::find_if(steps, [&](const core::StepPlan& plan) { return *plan.name == step; });
+  if (found == steps.end() || !run->plan->plan->is_document) return inputs;
+  const core::StepState& state = run->steps[static_cast<std::size_t>(found - steps.begin())];
+  if (state.map == nullptr) return inputs;
+  const auto list = bytes_of(state.map->list);
+  if (!list) return std::unexpected{list.error()};
+  for (std::uint32_t item = 0; item < std::min<std::size_t>(state.items, limit); ++item) {
+    const auto element = exec::list_element(*list, item);
+    if (!element) break;
+    inputs.push_back(exec::shown(*element));
+  }
+  return inputs;
+}
+
 std::expected<Replayed, Error> ShardReader::replay(const RunId& id) {
   const auto loaded = load(id);
   if (!loaded) return std::unexpected{loaded.error()};
@@ -274,6 +299,7 @@ std::expected<std::vector<DeadLetter>, Error> ShardReader::dead_letters_of(const
                       .has_items = item.has_items,
                       .attempts = item.attempts,
                       .reason = item.reason,
+                      .skipped = item.skipped,
                       .time = item.due};
     if (item.failure != nullptr) letter.failure = *item.failure;
     letters.push_back(std::move(letter));

@@ -209,6 +209,11 @@ std::expected<void, Error> Snapshot::each_item(const RunId& id, const std::funct
 std::expected<std::string, Error> Snapshot::payload(const RunId& id, std::string_view hash) {
   return state_->in_shard_of(id, [&](ShardReader& shard) { return shard.payload(id, hash); });
 }
+std::expected<std::vector<std::string>, Error> Snapshot::item_inputs(const RunId& id, std::string_view step,
+                                                                     std::size_t limit) {
+  return state_->in_shard_of(id, [&](ShardReader& shard) { return shard.item_inputs(id, step, limit); });
+}
+
 std::expected<std::string, Error> Snapshot::item_input(const RunId& id, std::string_view step, std::uint32_t item) {
   return state_->in_shard_of(id, [&](ShardReader& shard) { return shard.item_input(id, step, item); });
 }

@@ -45,6 +45,8 @@ class Snapshot final : public RunReader {
   std::expected<void, Error> each_event(const RunId& id, const std::function<bool(Event&&)>& visit) override;
   std::expected<void, Error> each_item(const RunId& id, const std::function<bool(const ItemView&)>& visit) override;
   std::expected<std::string, Error> item_input(const RunId& id, std::string_view step, std::uint32_t item) override;
+  std::expected<std::vector<std::string>, Error> item_inputs(const RunId& id, std::string_view step,
+                                                             std::size_t limit) override;
   std::expected<Replayed, Error> replay(const RunId& id) override;
   std::expected<std::vector<DeadLetter>, Error> dead_letters(std::size_t limit) override;
   std::expected<std::vector<DeadLetter>, Error> dead_letters_of(const RunId& id, std::size_t limit) override;

@@ -129,7 +129,8 @@ std::vector<ShardView> MemoryLedger::look() {
 std::vector<Result<void>> MemoryLedger::append(std::span<const ShardCommit> commits) {
   const std::scoped_lock lock{*owners_};
   std::vector<Result<void>> results;
-  for (const auto& [shard, commit] : commits) results.push_back(dynamic_cast<Door&>(*shard).append_while_locked(*commit));
+  for (const auto& [shard, commit] : commits)
+    results.push_back(dynamic_cast<Door&>(*shard).append_while_locked(*commit));
   return results;
 }
 

@@ -137,6 +137,7 @@ class Store {
 
   virtual Result<std::uint64_t> last_commit() = 0;  // 0 = none yet
   virtual std::uint64_t secret() = 0;               // drawn when the store was made; ids are derived from it
+  virtual bool owner_before_died() const { return false; }  // as far as it is known: it did not close the store
   virtual std::uint32_t slot() { return 0; }        // which shard of its store this is (ledger.hpp); ids carry it
   // Highest number of a run that has or had a row; 0 = none. The journal may know higher ones. Removing runs does not lower it:
   // ids are derived from numbers, so none may be given twice.

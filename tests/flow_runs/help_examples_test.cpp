@@ -10,12 +10,12 @@
 namespace reprise::testing_support {
 namespace {
 
-// Item 57 fails as long as there is a file `broken`.
+// Items 57 to 59 fail as long as there is a file `broken`, each with an exit code of its own.
 constexpr std::string_view fetching = R"(
 steps:
   - id: fetch
     for_each: {command: {run: "seq 0 59"}}
-    run: "echo item; test ${item} != 57 || test ! -e broken"
+    run: 'echo item; test ${item} -lt 57 || test ! -e broken || exit $((${item} + 3))'
     retry: {max_attempts: 2, initial: 1ms}
 )";
 
@@ -31,6 +31,10 @@ void write_files(const FlowFolder& folder) {
   folder.write("retry_config.yaml", "attempts: 3\nbackoff: {fibonacci: {initial: 100ms}}\njitter: true\n");
   folder.write("broken", "");
   folder.program("upload.sh", "true");
+  folder.program("job.sh", "true");
+  folder.program("ship.sh", "true");
+  folder.write("orders.jsonl", "{\"id\": 1, \"city\": \"ulm\"}\n");
+  folder.write("a.png", "");
   folder.program("curl", "true");  // no test leaves this machine
   for (const char* place : {".local/share/bash-completion/completions/x", ".zfunc/x", ".config/fish/completions/x"})
     folder.write(place, "");

@@ -44,37 +44,39 @@ TEST(ProgressOfRuns, PlainIsOneLineForEachEventAndTheLastWords) {
   const Outcome outcome = folder.run(nightly, {"--progress", "plain"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(without_numbers(outcome.err),
-            "TIME run RUN submitted\n"
-            "TIME fetch attempt 1/3 started\n"
-            "TIME fetch attempt 1/3 failed: exit 75: connection reset (transient); retry in SPAN\n"
-            "TIME fetch attempt 2/3 started\n"
-            "TIME fetch done after 2 attempts in SPAN\n"
-            "TIME load 3 items\n"
-            "TIME load[1] attempt 1/2 failed: exit 3: no such table (transient); retry in SPAN\n"
-            "TIME load[1] attempt 2/2 failed: exit 3: no such table (transient); given up: its attempts were used up\n"
-            "TIME report cannot be reached: a step it needs has failed\n"
-            "TIME run failed after SPAN\n"
-            "load[1] exhausted all 2 attempts (SPAN)\n"
-            "    attempt  took what                               then\n"
-            "          1 SPAN exit 3: no such table (transient)  waited SPAN\n"
-            "          2 SPAN exit 3: no such table (transient)  gave up\n"
-            "    its final output, from .reprise/logs/RUN/load/1.2.log:\n"
-            "    | out\n"
-            "    | no such table\n"
-            "\n"
-            "retry statistics\n"
-            "  work with retries         2\n"
-            "  succeeded after retry     1 (50.0 %)\n"
-            "  failed after all retries  1 (50.0 %)\n"
-            "  total retries             2\n"
-            "  average per retried item  1.0\n"
-            "  time spent waiting        SPAN\n"
-            "\n"
-            "run RUN failed in SPAN: 3 steps, 6 attempts, 2 retries\n"
-            "  why:       reprise why RUN\n"
-            "  try again: reprise retry RUN\n"
-            "failed: load[1] exhausted all 2 attempts: exit 3: no such table\n");
+  EXPECT_EQ(
+      without_numbers(outcome.err),
+      "TIME run RUN submitted\n"
+      "TIME fetch attempt 1/3 started\n"
+      "TIME fetch attempt 1/3 failed: exit 75: connection reset (transient); retry in SPAN\n"
+      "TIME fetch attempt 2/3 started\n"
+      "TIME fetch done after 2 attempts in SPAN\n"
+      "TIME load 3 items\n"
+      "TIME load[1] b attempt 1/2 failed: exit 3: no such table (transient); retry in SPAN\n"
+      "TIME load[1] b attempt 2/2 failed: exit 3: no such table (transient); given up: its attempts were used up\n"
+      "TIME load finished: 2 of 3 succeeded, 1 failed, in SPAN\n"
+      "TIME report cannot be reached: a step it needs has failed\n"
+      "TIME run failed after SPAN\n"
+      "load[1] b exhausted all 2 attempts (SPAN)\n"
+      "    attempt  took what                               then\n"
+      "          1 SPAN exit 3: no such table (transient)  waited SPAN\n"
+      "          2 SPAN exit 3: no such table (transient)  gave up\n"
+      "    its final output, from .reprise/logs/RUN/load/1.2.log:\n"
+      "    | out\n"
+      "    | no such table\n"
+      "\n"
+      "retry statistics\n"
+      "  work with retries         2\n"
+      "  succeeded after retry     1 (50.0 %)\n"
+      "  failed after all retries  1 (50.0 %)\n"
+      "  total retries             2\n"
+      "  average per retried item  1.0\n"
+      "  time spent waiting        SPAN\n"
+      "\n"
+      "run RUN failed in SPAN: 3 steps, 6 attempts, 2 retries\n"
+      "  why:       reprise why RUN\n"
+      "  try again: reprise retry RUN\n"
+      "failed: load[1] b exhausted all 2 attempts: exit 3: no such table\n");
 }
 
 TEST(ProgressOfRuns, TheLastLineIsTheVerdict) {
@@ -145,11 +147,12 @@ wait $!)";
   EXPECT_TRUE(folder.read("told.json") == recorded.out);
 }
 
-TEST(ProgressOfRuns, QuietSaysNothingAndTheExitCodeAll) {
+TEST(ProgressOfRuns, QuietSaysWhatFailedInOneLine) {
   FlowFolder folder;
   const Outcome outcome = folder.run(nightly, {"--progress", "quiet"});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_EQ(outcome.out + outcome.err, "");
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, "reprise: failed: load[1] b exhausted all 2 attempts: exit 3: no such table\n");
 }
 
 TEST(ProgressOfRuns, AnnotationsNameTheFileAndTheLineOfTheStep) {

@@ -393,7 +393,7 @@ TEST(FlowRunsSecrets, what_a_webhook_brings_does_not_tell) {
   EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");
   folder.expect_clean("terminal", running->said() + folder.read("stderr.txt"));
   folder.look_at_all("webhook");
-  EXPECT_EQ(text_of(folder.last("completed", "b"), "output"), "***");
+  EXPECT_EQ(text_of(folder.last("completed", "b"), "output"), "[\"***\"]");
 }
 
 // ---- secrets that are too short ----

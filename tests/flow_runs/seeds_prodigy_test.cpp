@@ -111,7 +111,10 @@ TEST(FlowRunsProdigy, the_on_failure_of_a_command_repairs_it_within_the_attempt)
   EXPECT_EQ(folder.lines("claude-2.txt"),
             (std::vector<std::string>{"-p /process-item 'odd-a' | 1 | ",
                                       "-p /fix-validation-error | 1 | exit 1: this is odd"}));
-  EXPECT_EQ(story_of(folder.events(), "map[2]"), (std::vector<std::string>{"started map[2]#1", "completed map[2]#1"}));
+  EXPECT_EQ(story_of(folder.events(), "map[2]"),
+            (std::vector<std::string>{"started map[2]#1", "progress map[2]#1", "completed map[2]#1"}));
+  EXPECT_EQ(text_of(folder.first("progress", "map[2]"), "text"), "on_failure of shell: exit 1: this is odd");
+  EXPECT_NE(folder.log("map", 2, 1).find("---- on_failure of shell ----"), std::string::npos);
 }
 
 TEST(FlowRunsProdigy, a_repair_that_fails_leaves_the_first_failure_standing) {
@@ -196,7 +199,7 @@ TEST(FlowRunsProdigy, setup_makes_the_items_and_reduce_reads_their_results_in_or
   make_items(folder);
   const Outcome outcome = folder.run(with_all_phases);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(folder.read("results.txt"), "result-1|result-2||result-4|");  // nothing stands where an item failed
+  EXPECT_EQ(folder.read("results.txt"), R"(["result-1","result-2","result-4"]|)");  // those of items that succeeded
   EXPECT_EQ(text_of(folder.last("completed", "reduce-2"), "output"), "3 of 4, 1 failed");
   EXPECT_EQ(folder.lines("order.txt").size(), 1U);
   EXPECT_EQ(folder.count("dead_lettered", "map[2]"), 1U);
@@ -231,7 +234,7 @@ map:
   error_policy: {retry_config: {attempts: 1000, backoff: {fixed: {delay: 5s}}, max_delay: 5s}}
   agent_template: [{shell: "test ${item} = one && exit 1; exec sleep 600"}]
 )");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_EQ(folder.count("started", "map"), 2U);  // a wait of 5 s cannot begin; an attempt of 600 s is cut off
   EXPECT_EQ(text_of(folder.last("failed", "map[0]"), "stop_reason"), "deadline");
   EXPECT_EQ(text_of(object_of(folder.last("failed", "map[0]"), "error"), "exit_code"), "1");

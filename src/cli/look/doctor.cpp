@@ -162,7 +162,7 @@ Check check_http() {
 
 // What a document needs of this machine: valid, and its programs and libraries here.
 std::vector<Check> check_document(const std::string& path) {
-  const std::string name = "document";
+  const std::string name = "flow";
   const auto file = read_input(path);
   if (!file) return {{name, false, fmt::format("{} cannot be read", path)}};
   const auto read = flow::read_flow(file->text, file->name);
@@ -177,7 +177,7 @@ std::vector<Check> check_document(const std::string& path) {
 
 void print_text(const std::vector<Check>& checks) {
   for (const Check& check : checks) {
-    print(fmt::format("{:<8} {:<8}{}\n", check.name, check.ok ? "ok" : "TROUBLE", check.message));
+    print(fmt::format("{:<8}{:<8}{}\n", check.name, check.ok ? "ok" : "TROUBLE", check.message));
     if (!check.remedy.empty()) print(fmt::format("{:<16}{}\n", "", check.remedy));
   }
 }

@@ -2,13 +2,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <stop_token>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <reprise/env.hpp>
 
 #include "cli/io.hpp"
 #include "cli/look/look_commands.hpp"
 #include "cli/look/looking.hpp"
+#include "cli/look/output_lines.hpp"
 #include "cli/store_option.hpp"
 #include "exec/log_path.hpp"
 #include "observe/words.hpp"
@@ -72,9 +76,70 @@ int explain_nothing(Looked& looked, const std::optional<FoundPlace>& place, cons
   return exit_done;
 }
 
+constexpr std::chrono::milliseconds look_again_after{100};
+
+// Labels of a run that is looked at again and again.
+class FollowedLabels {
+ public:
+  void use(Looked& looked) {
+    looked_ = &looked;
+    if (!labels_) {
+      labels_.emplace(document_of_run(looked.view.input), [this](std::string_view step) {
+        auto items = looked_->reader->item_inputs(looked_->id, step, ItemLabels::items_max);
+        return items ? *std::move(items) : std::vector<std::string>{};
+      });
+    }
+  }
+  std::string of(std::string_view step, std::uint32_t item) { return labels_ ? labels_->of(step, item) : ""; }
+
+ private:
+  Looked* looked_ = nullptr;
+  std::optional<ItemLabels> labels_;
+};
+
+// What has been written so far, and then each line as it comes.
+int follow_logs(const LogsOptions& options) {
+  RunOptions run = options.of.run;
+  const std::string folder = store_folder(store_url(run.store));
+  FollowedLabels labels;
+  std::optional<OutputLines> output;
+  std::uint64_t last = 0;
+  while (true) {
+    {
+      auto looked = look_at(run);  // let go before the wait, or the owner could not shorten its files
+      if (!looked) return looked.error();
+      run.run = to_string(looked->id);  // @last must not become another one
+      const auto place = find_place(*looked, options.of.place);
+      if (!place) return show_error(place.error());
+      if (!output)
+        output.emplace(folder, observe::steps_of(*looked->view.plan, looked->view.given_items() > 0),
+                       [&labels](std::string_view step, std::uint32_t item) { return labels.of(step, item); });
+      labels.use(*looked);
+      const auto is_wanted = [&](const Event& event) {
+        const bool is_here = !*place || (event.step == looked->view.steps[(*place)->step].name &&
+                                         (*place)->item.value_or(event.item) == event.item);
+        return is_here && (!options.attempt || *options.attempt == event.attempt);
+      };
+      const auto read = looked->reader->each_event(looked->id, [&](const Event& event) {
+        if (event.sequence <= last) return true;
+        last = event.sequence;
+        if (event.step.empty() || !is_wanted(event)) return true;
+        for (const std::string& line : output->add(event)) print(line + "\n");
+        return true;
+      });
+      if (!read) return show_error(read.error());
+      for (const std::string& line : output->news()) print(line + "\n");
+      if (!is_open(looked->view.info.status)) return exit_done;
+    }
+    if (std::fflush(stdout) != 0) return exit_usage;
+    (void)system_env().wait_until(system_env().now() + look_again_after, std::stop_token{});
+  }
+}
+
 }  // namespace
 
 int logs(const LogsOptions& options) {
+  if (options.follow) return follow_logs(options);
   auto looked = look_at(options.of.run);
   if (!looked) return looked.error();
   const auto place = find_place(*looked, options.of.place);

@@ -46,6 +46,7 @@ struct PlaceOptions {  // of a command about a part of a run
 struct LogsOptions {
   PlaceOptions of = {};
   std::optional<std::uint64_t> attempt = {};
+  bool follow = false;  // until the run has ended
 };
 
 struct DeadLettersOptions {
@@ -53,8 +54,13 @@ struct DeadLettersOptions {
   std::uint64_t limit = 100;
 };
 
+struct FailuresOptions {
+  RunOptions run = {};  // empty = @last
+  std::vector<std::string> filter = {};
+};
+
 struct DoctorOptions {
-  std::vector<std::string> files;  // documents that are to run here
+  std::vector<std::string> files = {};  // documents that are to run here
   std::string store = {};
   bool json = false;
 };
@@ -67,6 +73,7 @@ int why(const PlaceOptions& options);
 int replay(const RunOptions& options);
 int dead_letters_list(const DeadLettersOptions& options);
 int dead_letters_show(const PlaceOptions& options);
+int failures(const FailuresOptions& options);
 int doctor(const DoctorOptions& options);
 
 }  // namespace reprise::cli

@@ -34,6 +34,13 @@ observe::PlainPrinter Looked::printer() const {
   return observe::PlainPrinter{observe::steps_of(*view.plan, view.given_items() > 0)};
 }
 
+ItemLabels Looked::labels() {
+  return {document_of_run(view.input), [this](std::string_view step) {
+            auto items = reader->item_inputs(id, step, ItemLabels::items_max);
+            return items ? *std::move(items) : std::vector<std::string>{};
+          }};
+}
+
 std::expected<runtime::Snapshot, int> open_snapshot(const std::string& store) {
   auto snapshot = runtime::Snapshot::open(store_url(store));
   if (!snapshot) return std::unexpected{show_error(snapshot.error())};

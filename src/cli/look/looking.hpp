@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/look/item_labels.hpp"
 #include "cli/look/look_commands.hpp"
 #include "event/failure_json.hpp"
 #include "observe/live/plain_printer.hpp"
@@ -26,6 +27,7 @@ struct Looked {
   runtime::RunView view;
 
   observe::PlainPrinter printer() const;
+  ItemLabels labels();  // refers to this
 };
 
 // The error is an exit code; the message has been written already.

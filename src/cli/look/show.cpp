@@ -53,6 +53,7 @@ std::string items_of(const StepReport& step) {
   add(step.running, "running");
   add(step.waiting, "waiting");
   add(step.canceled, "cancelled");
+  if (step.kept_out > 0) words += fmt::format(", {} skipped: {}", step.kept_out, observe::circuit_open_words);
   return words;
 }
 
@@ -61,6 +62,11 @@ std::string trouble_words(const RunReport& report, const TroubledItem& item) {
   std::string words = observe::work_name(preview(step.name, 60), item.item, step.has_items) + " ";
   switch (item.status) {
     case ItemStatus::failed:
+      if (item.skipped) {
+        words += fmt::format("skipped: {}, after {}", observe::circuit_open_words,
+                             observe::counted(item.attempts, "attempt"));
+        break;
+      }
       words += item.attempts == 0 ? "failed before its first attempt"
                                   : "failed after " + observe::counted(item.attempts, "attempt");
       break;
@@ -76,7 +82,7 @@ std::string trouble_words(const RunReport& report, const TroubledItem& item) {
       words += "is being tried again after " + observe::counted(item.attempts, "failed attempt");
   }
   words += ": " + observe::what_failed(item.failure) + " (" + observe::class_words(item.failure) + ")";
-  if (item.reason != StopReason::none) words += "; " + std::string{observe::reason_words(item.reason)};
+  if (item.reason != StopReason::none && !item.skipped) words += "; " + std::string{observe::reason_words(item.reason)};
   if (item.dead_letter) words += "; kept as a dead letter";
   return words;
 }
@@ -198,7 +204,8 @@ text::Value step_value(const StepReport& step, const core::StepPlan& plan) {
                                                                     {"retries", step.retries},
                                                                     {"rescued", step.rescued},
                                                                     {"lost", step.lost},
-                                                                    {"fallbacks", step.fallbacks}}) {
+                                                                    {"fallbacks", step.fallbacks},
+                                                                    {"skipped", step.kept_out}}) {
     value.set(name, whole(count));
   }
   value.set("waited_ms", text::milliseconds(step.waited));
@@ -218,6 +225,7 @@ text::Value trouble_value(const RunReport& report, const TroubledItem& item) {
   if (item.reason != StopReason::none) value.set("reason", word(name_of(item.reason)));
   if (item.status == ItemStatus::waiting && item.due != WallTime{})
     value.set("due_at", observe::date_and_time(item.due));
+  if (item.skipped) value.set("skipped", true);
   if (item.dead_letter) value.set("dead_letter", true);
   value.set("waited_ms", text::milliseconds(item.waited));
   value.set("error", failure_value(item.failure));

@@ -78,7 +78,11 @@ text::Value decision_value(const RetryDecision& decision, const Policy& policy) 
   text::Value value = text::Value::map();
   value.set("attempt", whole(failed.attempt));
   value.set("time", observe::date_and_time(failed.time));
-  value.set("error", failure_value(failed.failure.value_or(Failure{})));
+  if (decision.is_interruption) {
+    value.set("interrupted", true);
+  } else {
+    value.set("error", failure_value(failed.failure.value_or(Failure{})));
+  }
   if (failed.lost) value.set("lost", true);
   if (failed.precondition) value.set("phase", "precondition");
   value.set("decision", failed.will_retry ? "retry" : "stop");
@@ -286,10 +290,16 @@ int why(const PlaceOptions& options) {
     print_document(*looked, about_the_run, items);
     return exit_done;
   }
-  if (!*place) print(lead(*looked, items.empty()));
+  if (!*place) print(lead(*looked, std::ranges::none_of(items, &Explanation::has_failed)));
   for (const std::string& sentence : about_the_run) print(sentence + "\n");
   if (*place && !about_the_run.empty()) print("\n");
-  if (*place && items.empty()) print(why_nothing(*looked, **place, options.place));
+  const bool is_kept_out =
+      wanted && wanted->item && items.empty() && explainer.is_kept_out(wanted->step, *wanted->item);
+  if (is_kept_out) {
+    print(fmt::format("{} was skipped: {}. It was never tried.\n", options.place, observe::circuit_open_words));
+  } else if (*place && items.empty()) {
+    print(why_nothing(*looked, **place, options.place));
+  }
   print_items(options, *looked, items);
   return exit_done;
 }

@@ -12,6 +12,11 @@ namespace {
 
 using runtime::DeadLetter;
 
+std::string why_kept(const DeadLetter& letter) {
+  const std::string failed = observe::what_failed(letter.failure);
+  return letter.skipped ? fmt::format("skipped: {}; before that: {}", observe::circuit_open_words, failed) : failed;
+}
+
 text::Value json_of(const DeadLetter& letter) {
   text::Value value = text::Value::map();
   value.set("run", to_string(letter.run));
@@ -21,6 +26,7 @@ text::Value json_of(const DeadLetter& letter) {
   value.set("attempts", whole(letter.attempts));
   value.set("time", observe::date_and_time(letter.time));
   if (letter.reason != StopReason::none) value.set("reason", word(name_of(letter.reason)));
+  if (letter.skipped) value.set("skipped", true);
   value.set("error", failure_value(letter.failure));
   return value;
 }
@@ -32,7 +38,7 @@ void print_table(const std::vector<DeadLetter>& letters) {
                     preview(observe::work_name(letter.step, letter.item, letter.has_items), 60),
                     std::to_string(letter.attempts),
                     observe::date_and_time(std::chrono::floor<std::chrono::seconds>(letter.time)),
-                    preview(observe::what_failed(letter.failure), 80)});
+                    preview(why_kept(letter), 80)});
   }
   print(columns(rows));
 }
@@ -59,7 +65,8 @@ void print_letter(const PlaceOptions& options, const DeadLetter& letter, const s
   field("flow", preview(letter.flow));
   field("work", preview(observe::work_name(letter.step, letter.item, letter.has_items)));
   field("given up", observe::date_and_time(letter.time));
-  field("because", observe::reason_words(letter.reason));
+  field("because", letter.skipped ? fmt::format("skipped: {}", observe::circuit_open_words)
+                                  : std::string{observe::reason_words(letter.reason)});
   for (const Event& failure : failures) {
     field(fmt::format("attempt {}", failure.attempt),
           fmt::format("{} ({})", observe::what_failed(*failure.failure), observe::class_words(*failure.failure)));

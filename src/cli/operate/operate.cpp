@@ -1,6 +1,7 @@
 // The commands that change what becomes of a run: resume, retry, cancel, pause, signal, wait, rm, and dead letters.
 //
 // While another process owns the shard that has the run it is asked to do it; otherwise it is done here.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,15 +13,18 @@
 #include "cli/io.hpp"
 #include "cli/look/looking.hpp"
 #include "cli/operate/asker.hpp"
+#include "cli/operate/meant_work.hpp"
 #include "cli/operate/operator.hpp"
 #include "cli/run/run_commands.hpp"
 #include "cli/run/watching.hpp"
 #include "cli/store_option.hpp"
 #include "exec/document/program.hpp"
 #include "exec/log_path.hpp"
+#include "observe/words.hpp"
 #include "runtime/control.hpp"
 #include "runtime/engine_access.hpp"
 #include "runtime/shard_snapshot.hpp"
+#include "text/nearest.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -57,20 +61,15 @@ std::expected<void, Error> in_shard(const store::Shard& shard, const runtime::Ru
   }
 }
 
-int operate(const OperateOptions& options, runtime::RunRequest request) {
-  const auto known = known_run(options.store, options.run);
-  if (!known) return known.error();
-  request.run = known->id;
+int operate(const Known& known, const OperateOptions& options, runtime::RunRequest request) {
+  request.run = known.id;
   request.by = asker(runtime::name_of(request.asked), options.why);
-  return done_or_error(in_shard(known->shard, request));
+  return done_or_error(in_shard(known.shard, request));
 }
 
-std::expected<runtime::WorkChoice, int> choice_of(const ResumeOptions& options) {
-  runtime::WorkChoice choice{.step = options.step, .item = {}, .only = options.only};
-  if (!options.item) return choice;
-  if (options.step.empty()) return std::unexpected{usage_error("--item needs --step: which step's item?")};
-  choice.item = static_cast<std::uint32_t>(*options.item);
-  return choice;
+int operate(const OperateOptions& options, runtime::RunRequest request) {
+  const auto known = known_run(options.store, options.run);
+  return known ? operate(*known, options, std::move(request)) : known.error();
 }
 
 // Standard input of an exec that has not succeeded.
@@ -149,6 +148,25 @@ int ask_program(const Known& known, const runtime::RunRequest& request) {
   return exit_usage;
 }
 
+int retry_chosen(const ResumeOptions& options, const Known& known, runtime::WorkChoice choice) {
+  choice.only = options.only;
+  const runtime::RunRequest request{.asked = runtime::Asked::retry,
+                                    .run = known.id,
+                                    .choice = std::move(choice),
+                                    .by = asker(options.watch.command, options.why)};
+  if (!known.view.plan->is_document) return ask_program(known, request);
+  // Before signals are taken: a file that hangs can be interrupted.
+  const auto watch = with_folder(options, known.view);
+  if (!watch) return watch.error();
+  if (const int refused = refuse_what_cannot_run(known.view, *watch); refused != exit_done) return refused;
+  tell_if_document_changed(known.view, *watch);
+  auto session = RunSession::open(*watch);
+  if (!session) return session.error();
+  if (auto attached = attach(**session, known.shard); !attached) return show_error(attached.error());
+  if (auto again = (*session)->retry(request); !again) return show_error(again.error());
+  return (*session)->follow_and_report(known.id, known.view.plan, known.view.sequence);
+}
+
 }  // namespace
 
 int resume(const ResumeOptions& options) {
@@ -187,31 +205,40 @@ int resume(const ResumeOptions& options) {
 int retry(const ResumeOptions& options) {
   const auto known = known_run(options.watch.store, options.run);
   if (!known) return known.error();
-  const auto choice = choice_of(options);
-  if (!choice) return choice.error();
-  const runtime::RunRequest request{.asked = runtime::Asked::retry,
-                                    .run = known->id,
-                                    .choice = *choice,
-                                    .by = asker(options.watch.command, options.why)};
-  if (!known->view.plan->is_document) return ask_program(*known, request);
-  // Before signals are taken: a file that hangs can be interrupted.
-  const auto watch = with_folder(options, known->view);
-  if (!watch) return watch.error();
-  if (const int refused = refuse_what_cannot_run(known->view, *watch); refused != exit_done) return refused;
-  tell_if_document_changed(known->view, *watch);
-  auto session = RunSession::open(*watch);
-  if (!session) return session.error();
-  if (auto attached = attach(**session, known->shard); !attached) return show_error(attached.error());
-  if (auto again = (*session)->retry(request); !again) return show_error(again.error());
-  return (*session)->follow_and_report(known->id, known->view.plan, known->view.sequence);
+  auto choice = work_to_retry(options.watch.store, known->id, options.work);
+  return choice ? retry_chosen(options, *known, *std::move(choice)) : choice.error();
+}
+
+int dead_letters_retry(const ResumeOptions& options) {
+  const auto known = known_run(options.watch.store, options.run);
+  if (!known) return known.error();
+  auto letters = dead_letters_meant(options.watch.store, known->id, options.work, "retry");
+  if (!letters) return letters.error();
+  if (options.watch.progress != ProgressMode::quiet)
+    print_error(fmt::format("retrying {}\n", observe::counted(letters->count, "dead letter")));
+  return retry_chosen(options, *known, std::move(letters->choice));
 }
 
 int cancel(const OperateOptions& options) { return operate(options, {.asked = runtime::Asked::cancel}); }
 
 int pause(const OperateOptions& options) { return operate(options, {.asked = runtime::Asked::pause}); }
 
+// A document says all the signals that it waits for; what a program's handlers wait for only they know.
 int signal_run(const OperateOptions& options) {
-  return operate(options, {.asked = runtime::Asked::signal, .text = options.text, .payload = options.payload});
+  const auto known = known_run(options.store, options.run);
+  if (!known) return known.error();
+  const core::Plan& plan = *known->view.plan;
+  std::vector<std::string_view> names;
+  for (const core::StepPlan& step : plan.steps) {
+    if (step.kind == core::StepKind::signal) names.push_back(step.signal);
+  }
+  if (plan.is_document && std::ranges::find(names, options.text) == names.end()) {
+    return show_error({ErrorCode::not_found,
+                       names.empty() ? "No step of this run waits for a signal."
+                                     : fmt::format("No step of this run waits for \"{}\"; there is {}.", options.text,
+                                                   text::join_words(names, "and"))});
+  }
+  return operate(*known, options, {.asked = runtime::Asked::signal, .text = options.text, .payload = options.payload});
 }
 
 int wait_for(const OperateOptions& options) {
@@ -253,12 +280,22 @@ int remove_run(const OperateOptions& options) {
 int dead_letters_drop(const OperateOptions& options) {
   const auto known = known_run(options.store, options.run);
   if (!known) return known.error();
-  const auto place = parse_work_place(options.text);
-  if (!place) return show_error(place.error());
-  return done_or_error(in_shard(known->shard, {.asked = runtime::Asked::drop,
+  const bool names_nothing = options.work.places.empty() && options.work.filter.empty() && !options.work.all;
+  if (names_nothing) {
+    return usage_error(
+        "which dead letters? Name them (fetch, 'fetch[3]'), give a filter such as class:transient, or add --all");
+  }
+  const auto letters = dead_letters_meant(options.store, known->id, options.work, "drop");
+  if (!letters) return letters.error();
+  const std::string count = observe::counted(letters->count, "dead letter");
+  if (auto sure = confirm(letters->count, fmt::format("This drops {} for good.", count), options.work.yes); !sure)
+    return sure.error();
+  const auto dropped = in_shard(known->shard, {.asked = runtime::Asked::drop,
                                                .run = known->id,
-                                               .choice = {.step = place->step, .item = place->item},
-                                               .by = asker("dead-letters drop", options.why)}));
+                                               .choice = letters->choice,
+                                               .by = asker("dead-letters drop", options.why)});
+  if (dropped) print_error(fmt::format("dropped {}\n", count));
+  return done_or_error(dropped);
 }
 
 }  // namespace reprise::cli

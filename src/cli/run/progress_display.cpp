@@ -38,7 +38,8 @@ class JsonLines final : public ProgressDisplay {
 
 class PlainLines final : public ProgressDisplay {
  public:
-  PlainLines(const std::shared_ptr<const core::Plan>& plan, bool only_trouble) : progress_{plan, only_trouble} {}
+  PlainLines(const std::shared_ptr<const core::Plan>& plan, bool only_trouble, observe::LabelOf labels)
+      : progress_{plan, only_trouble, std::move(labels)} {}
 
   void recall(const Event& event) override { progress_.recall(event); }
   void add(const Event& event) override { write(progress_.add(event)); }
@@ -60,8 +61,8 @@ observe::TerminalSize terminal_size() {
 
 class LiveTerminal final : public ProgressDisplay {
  public:
-  explicit LiveTerminal(const std::shared_ptr<const core::Plan>& plan)
-      : view_{plan, symbols_of_terminal()}, painter_{has_colours()} {}
+  LiveTerminal(const std::shared_ptr<const core::Plan>& plan, observe::LabelOf labels)
+      : view_{plan, symbols_of_terminal(), std::move(labels)}, painter_{has_colours()} {}
 
   void recall(const Event& event) override {
     const std::lock_guard lock{mutex_};
@@ -131,24 +132,70 @@ class LiveTerminal final : public ProgressDisplay {
   bool is_paused_ = false;
 };
 
+class WithOutput final : public ProgressDisplay {
+ public:
+  WithOutput(std::unique_ptr<ProgressDisplay> inner, OutputLines output)
+      : inner_{std::move(inner)}, output_{std::move(output)} {}
+
+  void recall(const Event& event) override {
+    output_.skip(event);
+    if (inner_) inner_->recall(event);
+  }
+  void add(const Event& event) override {
+    tell(output_.add(event));
+    if (inner_) inner_->add(event);
+  }
+  void time_passes() override {
+    tell(output_.news());
+    if (inner_) inner_->time_passes();
+  }
+  Duration patience() const override { return std::min<Duration>(inner_ ? inner_->patience() : 1s, between_looks); }
+  void finish() override {
+    tell(output_.news());
+    if (inner_) inner_->finish();
+  }
+  void say(std::string_view line) override { inner_ ? inner_->say(line) : ProgressDisplay::say(line); }
+  void pause_drawing() override {
+    if (inner_) inner_->pause_drawing();
+  }
+  void draw_again() override {
+    if (inner_) inner_->draw_again();
+  }
+
+ private:
+  static constexpr Duration between_looks = 100ms;
+
+  void tell(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) say(line);
+  }
+
+  std::unique_ptr<ProgressDisplay> inner_;
+  OutputLines output_;
+};
+
 }  // namespace
+
+std::unique_ptr<ProgressDisplay> with_output(std::unique_ptr<ProgressDisplay> inner, OutputLines output) {
+  return std::make_unique<WithOutput>(std::move(inner), std::move(output));
+}
 
 void ProgressDisplay::say(std::string_view line) { print_error(std::string{line} + "\n"); }
 
 std::unique_ptr<ProgressDisplay> make_progress_display(ProgressMode mode, bool only_trouble,
-                                                       const std::shared_ptr<const core::Plan>& plan) {
+                                                       const std::shared_ptr<const core::Plan>& plan,
+                                                       observe::LabelOf labels) {
   switch (mode) {
     case ProgressMode::quiet:
       return nullptr;
     case ProgressMode::json:
       return std::make_unique<JsonLines>();
     case ProgressMode::live:
-      return std::make_unique<LiveTerminal>(plan);
+      return std::make_unique<LiveTerminal>(plan, std::move(labels));
     case ProgressMode::automatic:
     case ProgressMode::plain:
       break;
   }
-  return std::make_unique<PlainLines>(plan, only_trouble);
+  return std::make_unique<PlainLines>(plan, only_trouble, std::move(labels));
 }
 
 ProgressMode automatic_progress() {

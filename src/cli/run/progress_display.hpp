@@ -8,9 +8,11 @@
 
 #include <reprise/event.hpp>
 
+#include "cli/look/output_lines.hpp"
 #include "cli/run/run_commands.hpp"
 #include "core/plan.hpp"
 #include "observe/styled.hpp"
+#include "observe/words.hpp"
 
 namespace reprise::cli {
 
@@ -30,7 +32,11 @@ class ProgressDisplay {
 
 // `quiet` gives none.
 std::unique_ptr<ProgressDisplay> make_progress_display(ProgressMode mode, bool only_trouble,
-                                                       const std::shared_ptr<const core::Plan>& plan);
+                                                       const std::shared_ptr<const core::Plan>& plan,
+                                                       observe::LabelOf labels = {});
+
+// The same, and before each event what the work has written. `inner` may be nullptr.
+std::unique_ptr<ProgressDisplay> with_output(std::unique_ptr<ProgressDisplay> inner, OutputLines output);
 
 // What `auto` means here and now: a live view only where a person sits at a terminal that can show it.
 ProgressMode automatic_progress();

@@ -20,9 +20,11 @@ struct WatchOptions {  // of every command that runs something to its end
   std::string command = "run";  // as it was called: what is asked of runs says so
   std::string store;
   ProgressMode progress = ProgressMode::automatic;
-  bool json = false;          // the result as one JSON document
-  bool only_trouble = false;  // nothing is said about work that just works; in lines, as the work writes there too
-  bool annotations = false;   // at the end, what went wrong for a GitHub workflow
+  bool json = false;            // the result as one JSON document
+  bool only_trouble = false;    // nothing is said about work that just works; in lines, as the work writes there too
+  bool stdout_through = false;  // `exec`: what the command writes there is shown as it comes
+  bool output_logs = false;     // what the work writes, line by line
+  bool annotations = false;     // at the end, what went wrong for a GitHub workflow
   std::optional<exec::Relocation> moved = {};  // resume, retry: where the folder of the run is now
   std::string callback_listen = {};  // where webhooks are received; empty = a free port of the loopback address
   std::string callback_url = {};     // what workers are told instead
@@ -58,11 +60,27 @@ struct ExecOptions {
   std::vector<std::string> labels;  // NAME=VALUE
 };
 
+struct MapOptions {
+  ExecOptions exec;                        // the command and its policy
+  std::optional<std::uint64_t> jobs = {};  // at a time; none = one for each processor
+  std::string file;                        // of the items; empty or "-" = standard input
+  bool json = false;
+  bool nul_separated = false;
+};
+
+struct WorkSelection {  // which work of a run
+  std::vector<std::string> steps = {};
+  std::vector<std::string> items = {};   // of that step: 17, 20-30
+  std::vector<std::string> filter = {};  // FILTER words (index/filter.hpp)
+  std::vector<std::string> places = {};  // of dead letters: STEP[ITEM]
+  bool all = false;                      // also a whole step
+  bool yes = false;                      // no question before
+};
+
 struct ResumeOptions {  // resume, retry, dead-letters retry
   WatchOptions watch;
   std::string run;
-  std::string step;
-  std::optional<std::uint64_t> item;
+  WorkSelection work;
   bool only = false;      // retry: the steps that need it keep what they have
   std::string directory;  // where the folder of the run is now; empty = where it was
   std::string why;        // a reason, for the history
@@ -71,8 +89,9 @@ struct ResumeOptions {  // resume, retry, dead-letters retry
 struct OperateOptions {  // cancel, pause, signal, wait, rm, dead-letters drop
   std::string store;
   std::string run;
-  std::string text;     // signal: its name. drop: STEP[ITEM]
+  std::string text;     // signal: its name
   std::string payload;  // signal
+  WorkSelection work;   // drop
   std::string why;      // a reason, for the history
 };
 
@@ -83,8 +102,10 @@ struct ValidateOptions {
 
 int run_flow(const RunFlowOptions& options);
 int exec_command(const ExecOptions& options);
+int map_command(const MapOptions& options);
 int resume(const ResumeOptions& options);
 int retry(const ResumeOptions& options);
+int dead_letters_retry(const ResumeOptions& options);
 int cancel(const OperateOptions& options);
 int pause(const OperateOptions& options);
 int signal_run(const OperateOptions& options);

@@ -14,6 +14,7 @@
 
 #include "cli/io.hpp"
 #include "cli/look/looking.hpp"
+#include "cli/look/output_lines.hpp"
 #include "cli/operate/asker.hpp"
 #include "cli/operate/operator.hpp"
 #include "cli/store_option.hpp"
@@ -130,6 +131,7 @@ std::expected<void, Error> RunSession::work_with(store::OwnedShard owned) {
                                     .store_folder = folder_,
                                     .name = [command = options_.command] { return asker_name(command); },
                                     .stderr_through = stderr_through_,
+                                    .stdout_through = options_.stdout_through,
                                     .moved = options_.moved,
                                     .callbacks = std::move(callbacks)});
   if (!host) return std::unexpected{host.error()};
@@ -363,7 +365,10 @@ bool RunSession::has_news(const RunId& run, std::uint64_t after) {
 std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::shared_ptr<const core::Plan> plan,
                                                        std::uint64_t after) {
   plan_ = std::move(plan);
-  progress_ = make_progress_display(options_.progress, options_.only_trouble, plan_);
+  progress_ = make_progress_display(options_.progress, options_.only_trouble, plan_, labels_of(run));
+  if (options_.output_logs)
+    progress_ = with_output(std::move(progress_), OutputLines{folder_, observe::steps_of(*plan_), labels_of(run)});
+  if (wrap_) progress_ = wrap_(std::move(progress_));
   interrupts_.handle([this, run](int signal) { interrupted(run, signal); },
                      {.before = [this] { progress_->pause_drawing(); }, .after = [this] { progress_->draw_again(); }});
   if (host_ == nullptr) {
@@ -376,6 +381,22 @@ std::expected<RunSession::End, int> RunSession::follow(const RunId& run, std::sh
   auto outcome = wait_for_end(run);
   if (!outcome) return std::unexpected{outcome.error()};
   return End{*std::move(outcome), signal_.load()};
+}
+
+observe::LabelOf RunSession::labels_of(const RunId& run) {
+  return [this, run](std::string_view step, std::uint32_t item) {
+    if (!labels_) {
+      const auto opened = reader();
+      const auto view = opened ? (*opened)->run(run) : std::unexpected{opened.error()};
+      labels_.emplace(view && *view ? document_of_run((*view)->input) : nullptr, [this, run](std::string_view of) {
+        const auto again = reader();
+        if (!again) return std::vector<std::string>{};
+        auto items = (*again)->item_inputs(run, of, ItemLabels::items_max);
+        return items ? *std::move(items) : std::vector<std::string>{};
+      });
+    }
+    return labels_->of(step, item);
+  };
 }
 
 // ---- beside the owner ----------------------------------------
@@ -471,6 +492,18 @@ std::expected<std::unique_ptr<runtime::RunReader>, Error> RunSession::reader() c
   return std::make_unique<runtime::ShardSnapshot>(*std::move(snapshot));
 }
 
+std::string RunSession::whole_output(const Event& event) const {
+  const auto opened = reader();
+  if (!opened) return {};
+  auto payload = (*opened)->payload(event.run, event.output);
+  return payload ? *std::move(payload) : std::string{};
+}
+
+std::uint64_t RunSession::failed_items(const RunId& run) {
+  const auto report = read_report(run);
+  return report ? report->failed() : 0;
+}
+
 std::optional<observe::RunReport> RunSession::read_report(const RunId& run) {
   observe::RunReporter reporter{plan_};
   const auto read = each_event(run, [&](const Event& event) {
@@ -513,10 +546,14 @@ void RunSession::report_in_words(const RunId& run, const observe::RunReport& rep
     next = {{"why", suggested(options_.store, "why", run)}, {"try again", suggested(options_.store, "retry", run)}};
   } else if (scratch_.empty() && report.status == RunStatus::canceled) {
     next = {{"nothing is lost; resume with", suggested(options_.store, "resume", run)}};
+  } else if (scratch_.empty() && report.failed() > 0) {
+    next = {{"causes", suggested(options_.store, "failures", run)},
+            {"try again", suggested(options_.store, "retry", run)}};
   }
   const bool is_live = options_.progress == ProgressMode::live;
   const observe::Symbols& symbols = is_live ? symbols_of_terminal() : observe::no_symbols;
-  const auto what = options_.only_trouble ? observe::EndingOf::command : observe::EndingOf::flow;
+  const bool is_map = std::ranges::any_of(plan_->steps, &core::StepPlan::for_each);
+  const auto what = options_.only_trouble && !is_map ? observe::EndingOf::command : observe::EndingOf::flow;
   std::string text = is_live ? "\n" : "";
   for (const observe::StyledLine& line : observe::ending_of(run, report, words, next, symbols, what)) {
     std::string shown = is_live && has_colours() ? with_escape_codes(line) : without_styles(line);
@@ -568,9 +605,16 @@ text::Value RunSession::result_value(const RunId& run, const End& end,
 
 int RunSession::report(const RunId& run, const End& end) {
   const bool has_words = options_.progress == ProgressMode::plain || options_.progress == ProgressMode::live;
-  if (!has_words && !options_.json && !options_.annotations) return exit_code_of(end);
-  const auto found = read_report(run);
+  const bool tells_failure =
+      options_.progress == ProgressMode::quiet && !options_.annotations && end.outcome.status == RunStatus::failed;
+  if (!has_words && !options_.json && !options_.annotations && !tells_failure) return exit_code_of(end);
+  auto found = read_report(run);
+  if (found && labels_of(run)) {
+    for (observe::TroubledItem& item : found->troubled)
+      item.label = labels_of(run)(found->steps[item.step].name, item.item);
+  }
   if (found && options_.annotations) print_error(observe::github_annotations(*found, document_of(run)));
+  if (found && tells_failure) print_error("reprise: " + observe::verdict_of(*found) + "\n");
   if (found && has_words) report_in_words(run, *found);  // its last line is the verdict
   if (options_.json) print_json(result_value(run, end, found));
   return exit_code_of(end);
@@ -585,6 +629,8 @@ int exit_code_of(const RunSession::End& end) {
   if (end.outcome.status == RunStatus::succeeded) return exit_done;
   if (end.outcome.status == RunStatus::canceled && end.signal != 0) return 128 + end.signal;
   if (end.outcome.status == RunStatus::canceled && end.outcome.reason == StopReason::deadline) return 124;
+  // By somebody else. For whoever waits it is what SIGTERM would have been: stopped from outside, and to be resumed.
+  if (end.outcome.status == RunStatus::canceled) return 128 + SIGTERM;
   return exit_failed;
 }
 

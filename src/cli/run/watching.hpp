@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/look/item_labels.hpp"
 #include "cli/run/interrupts.hpp"
 #include "cli/run/progress_display.hpp"
 #include "cli/run/run_commands.hpp"
@@ -49,6 +50,8 @@ class RunSession {
 
   const WatchOptions& options() const noexcept { return options_; }
   const store::Shard& shard() const noexcept { return shard_; }
+  // Something happened in it after that event, and here.
+  bool has_worked(const RunId& run, std::uint64_t after) { return host_ != nullptr && has_news(run, after); }
   bool owns_shard() const noexcept { return owns_shard_; }        // else another process works with it
   const std::string& folder() const noexcept { return folder_; }  // of logs and spooled input
 
@@ -61,6 +64,12 @@ class RunSession {
   };
   // Shows what happens after that event until the run has ended.
   std::expected<End, int> follow(const RunId& run, std::shared_ptr<const core::Plan> plan, std::uint64_t after = 0);
+  // Before follow(): what shows the progress is put into something that does more.
+  using Wrap = std::function<std::unique_ptr<ProgressDisplay>(std::unique_ptr<ProgressDisplay> inner)>;
+  void wrap_progress(Wrap wrap) { wrap_ = std::move(wrap); }
+  // Of a `completed` event, when the event has only its hash.
+  std::string whole_output(const Event& event) const;
+  std::uint64_t failed_items(const RunId& run);  // of all steps
   // What follow() found, in words or as JSON; gives the exit code.
   int report(const RunId& run, const End& end);
   int follow_and_report(const RunId& run, std::shared_ptr<const core::Plan> plan, std::uint64_t after = 0);
@@ -98,6 +107,7 @@ class RunSession {
   // Tells what the store waits for, once, and when it is over; "" = nothing. False: whoever interrupted us does not want to wait.
   bool waits_for_store(const RunId& run, const std::string& trouble);
   int leave(const RunId& run);
+  observe::LabelOf labels_of(const RunId& run);
   bool has_news(const RunId& run, std::uint64_t after);
   bool show_progress(const RunId& run, std::uint64_t after);  // false: as waits_for_store()
   std::optional<observe::RunReport> read_report(const RunId& run);
@@ -121,7 +131,9 @@ class RunSession {
   std::atomic<bool> must_end_ = false;      // also when nothing can be recorded
   std::string told_;                        // what the store waits for
   std::shared_ptr<const core::Plan> plan_;
+  std::optional<ItemLabels> labels_;
   std::unique_ptr<ProgressDisplay> progress_;
+  Wrap wrap_;
   std::unique_ptr<host::FlowHost> host_;  // nullptr: the shard is another process's
   std::unique_ptr<runtime::ControlServer> control_;
 };

@@ -84,7 +84,7 @@ CommandShape version_command() {
 }
 
 CommandShape tree_with(Options& options) {
-  CommandShape root = command_named("reprise", "Runs work that fails until it is done, and can say why.");
+  CommandShape root = command_named("reprise", "Runs unreliable work until it is done, and explains every retry.");
   add_look_commands(root, options.look);
   add_run_commands(root, options.run, options.look);
   add_policy_commands(root, options.policy);

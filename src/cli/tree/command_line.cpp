@@ -117,7 +117,44 @@ std::string unknown_word(const CLI::App& command, const std::string& word) {
                      other.empty() ? text::did_you_mean(word, candidates) : fmt::format("; did you mean {}?", other));
 }
 
-void explain(const CLI::App& app, const CLI::ParseError& error, CommandLine& line) {
+// What the library that parses says, as people expect it.
+std::string in_our_words(std::string message) {
+  const auto cut = [&](std::string_view part, std::string_view instead) {
+    const std::size_t at = message.find(part);
+    if (at == std::string::npos) return false;
+    message = message.substr(0, at) + std::string{instead};
+    return true;
+  };
+  if (cut(": At Most 1 required", " is given more than once")) return message;
+  if (cut(": 1 required ", " needs a value")) return message;
+  if (cut(": At least 1 required", " needs a value")) return message;
+  if (message.starts_with("A subcommand is required")) return "name a command";
+  return message;
+}
+
+std::string word_after(std::string_view word, std::span<const char* const> arguments) {
+  const auto found = std::ranges::find(arguments, word, [](const char* each) { return std::string_view{each}; });
+  return found == arguments.end() || found + 1 == arguments.end() ? "" : *(found + 1);
+}
+
+// `--retries 5` counts retries, and attempts are counted here.
+std::string retries_hint(const std::string& first, std::span<const char* const> arguments) {
+  constexpr std::array<std::string_view, 5> words{"--retries", "--max-retries", "--retry-count", "--tries",
+                                                  "--attempts"};
+  const std::string_view name = std::string_view{first}.substr(0, first.find('='));
+  const auto* const found = std::ranges::find(words, name);
+  if (found == words.end()) return {};
+  const std::string value = name.size() < first.size() ? first.substr(name.size() + 1) : word_after(first, arguments);
+  const bool is_number =
+      !value.empty() && value.size() < 9 && std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
+  const bool counts_attempts = found >= words.end() - 2;
+  if (!is_number) return "; write --max-attempts N, which counts the first attempt too";
+  return fmt::format("; write --max-attempts {}{}", std::stoul(value) + (counts_attempts ? 0 : 1),
+                     counts_attempts ? "" : " (the first attempt counts)");
+}
+
+void explain(const CLI::App& app, const CLI::ParseError& error, std::span<const char* const> arguments,
+             CommandLine& line) {
   const CLI::App* command = named_command(app);
   const auto extras = app.remaining(true);
   const bool names_nothing =
@@ -127,12 +164,23 @@ void explain(const CLI::App& app, const CLI::ParseError& error, CommandLine& lin
     line.error = app.help();
     return;
   }
-  std::string message = error.what();
-  if (const std::size_t missing = message.find(": 1 required "); missing != std::string::npos)
-    message = message.substr(0, missing) + " needs a value";
+  std::string message = in_our_words(error.what());
   const bool is_wrong_value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
-  if (!extras.empty() && !is_wrong_value) message = unknown_word(*command, extras.front());
+  if (!extras.empty() && !is_wrong_value) {
+    const std::string hint =
+        command->get_option_no_throw("--max-attempts") != nullptr ? retries_hint(extras.front(), arguments) : "";
+    message = hint.empty() ? unknown_word(*command, extras.front()) : "unknown option " + extras.front() + hint;
+  }
   line.error = fmt::format("{}: {}\nTry {} --help.\n", path_of(command), message, path_of(command));
+}
+
+// The first word that should name a command and names none; empty: there is none.
+std::string_view unknown_command(const CommandShape& command, std::span<const char* const> words) {
+  if (command.commands.empty()) return {};
+  const auto named = std::ranges::find_if(words, [](std::string_view word) { return !word.starts_with('-'); });
+  if (named == words.end()) return {};
+  const auto child = std::ranges::find(command.commands, *named, &CommandShape::name);
+  return child == command.commands.end() ? std::string_view{*named} : unknown_command(*child, {named + 1, words.end()});
 }
 
 }  // namespace
@@ -149,10 +197,17 @@ CommandLine read_command_line(const CommandShape& root, const std::string& versi
     line.is_exec = named_command(app)->get_name() == "exec";
   } catch (const CLI::CallForHelp&) {
     line.out = app.help();
+    const auto words = arguments.subspan(std::min<std::size_t>(arguments.size(), 1));
+    if (const std::string_view unknown = unknown_command(root, words); !unknown.empty()) {
+      const CLI::App* const command = named_command(app);
+      line.out.clear();
+      line.error = fmt::format("{}: {}\nTry {} --help.\n", path_of(command),
+                               unknown_word(*command, std::string{unknown}), path_of(command));
+    }
   } catch (const CLI::CallForVersion&) {
     line.out = version + "\n";
   } catch (const CLI::ParseError& error) {
-    explain(app, error, line);
+    explain(app, error, arguments, line);
   }
   return line;
 }

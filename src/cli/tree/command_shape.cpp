@@ -15,8 +15,8 @@ struct CommandGroup {
 
 // As a newcomer needs them: first run something, then look at it, then write more.
 const std::array<CommandGroup, 4> groups{{
-    {"Run", {"run", "exec", "resume", "retry", "cancel", "pause", "signal", "wait", "rm"}},
-    {"Look", {"runs", "show", "events", "logs", "why", "replay", "dead-letters"}},
+    {"Run", {"run", "exec", "map", "resume", "retry", "cancel", "pause", "signal", "wait", "rm"}},
+    {"Look", {"runs", "show", "events", "logs", "why", "failures", "dead-letters", "replay"}},
     {"Write", {"validate", "policy", "classify", "schema"}},
     {"Other", {}},  // and everything that has no place above, in the order in which it was added
 }};

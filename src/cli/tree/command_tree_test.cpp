@@ -38,8 +38,8 @@ TEST(CliTree, GroupsCommandsAsANewcomerNeedsThem) {
   }
   EXPECT_EQ(groups, (std::vector<std::string>{"Run", "Look", "Write", "Other"}));
   EXPECT_TRUE(
-      order.starts_with("run exec resume retry cancel pause signal wait rm "
-                        "runs show events logs why replay dead-letters "
+      order.starts_with("run exec map resume retry cancel pause signal wait rm "
+                        "runs show events logs why failures dead-letters replay "
                         "validate policy classify schema "))
       << order;
 }

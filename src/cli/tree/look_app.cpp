@@ -86,6 +86,8 @@ CommandShape logs_command(LogsOptions& options) {
   CommandShape command = command_named("logs", "What the attempts of a run wrote");
   add_run(command, options.of.run);
   add_place(command, options.of.place);
+  add_flag(command, "-f,--follow", options.follow,
+           "each line as it comes, with its step and item, until the run has ended");
   add_number(command, "--attempt", options.attempt, {1, UINT32_MAX}, "only this attempt");
   set_footer(command,
              "Exit code 4: no such run, step, item or log.\n\n"
@@ -109,7 +111,7 @@ CommandShape why_command(PlaceOptions& options) {
 
 CommandShape replay_command(RunOptions& options) {
   CommandShape command =
-      command_named("replay", "The recorded story once more; with --validate the work itself, compared with it");
+      command_named("replay", "Replays recorded events; --validate runs the work again and compares");
   add_run(command, options);
   add_format(command, options.json);
   set_footer(command,
@@ -141,8 +143,22 @@ CommandShape dead_letters_command(LookOptions& options) {
   return letters;
 }
 
+CommandShape failures_command(FailuresOptions& options) {
+  CommandShape command = command_named("failures", "What has failed, grouped by cause");
+  add_run(command, options.run, Presence::optional);
+  add_arguments(command, "FILTER", options.filter, "...",
+                "only what matches: step:fetch class:transient http:5xx label:ulm", Presence::optional);
+  add_format(command, options.run.json, "json: one object a line (default: text)");
+  set_footer(command,
+             "Without RUN: of the last one.\n\n"
+             "  reprise failures\n"
+             "  reprise failures @last-failed class:transient --format json");
+  command.run = [&options] { return failures(options); };
+  return command;
+}
+
 CommandShape doctor_command(DoctorOptions& options) {
-  CommandShape command = command_named("doctor", "Is everything there that runs need?");
+  CommandShape command = command_named("doctor", "Checks that this machine is ready");
   add_arguments(command, "FILE", options.files, "...", "flow documents: is what they need there, too?",
                 Presence::optional);
   add_store(command, options.store, StoreKind::file);
@@ -164,6 +180,7 @@ void add_look_commands(CommandShape& root, LookOptions& options) {
   root.commands.push_back(why_command(options.why));
   root.commands.push_back(replay_command(options.replay));
   root.commands.push_back(dead_letters_command(options));
+  root.commands.push_back(failures_command(options.failures));
   root.commands.push_back(doctor_command(options.doctor));
 }
 

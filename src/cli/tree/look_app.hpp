@@ -16,6 +16,7 @@ struct LookOptions {
   RunOptions replay;
   DeadLettersOptions dead_letters_list;
   PlaceOptions dead_letters_show;
+  FailuresOptions failures;
   DoctorOptions doctor;
 };
 

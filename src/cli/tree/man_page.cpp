@@ -118,7 +118,7 @@ constexpr Meaning trouble{"5",
                           "touched."};
 constexpr Meaning deadline{"124", "A deadline passed."};
 constexpr Meaning interrupted{"129, 130, 143",
-                              "Interrupted by SIGHUP, SIGINT or SIGTERM; reprise resume continues it."};
+                              "Interrupted by SIGHUP, SIGINT or SIGTERM, or (143) cancelled by somebody else; reprise resume continues it."};
 
 std::string exit_status(const CommandShape& command) {
   if (command.path == "reprise exec") {

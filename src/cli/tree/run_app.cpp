@@ -7,6 +7,7 @@
 #include "cli/look/looking.hpp"
 #include "cli/store_option.hpp"
 #include "cli/tree/options.hpp"
+#include "index/filter.hpp"
 
 namespace reprise::cli {
 namespace {
@@ -44,6 +45,7 @@ CommandShape run_command(RunFlowOptions& options) {
   add_argument(command, "FILE", options.file, "a flow document; - reads standard input");
   add_option(command, "--input", options.input, "JSON|@FILE", "parameters as one JSON object, or @file");
   add_option(command, "--set", options.set, "KEY=VALUE", "one parameter; may be given again");
+  add_flag(command, "--output-logs", options.watch.output_logs, "what steps write, as it comes, with step and item");
   add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
   add_label(command, options.labels);
   add_flag(command, "--dry-run", options.dry_run, "shows the plan and starts nothing");
@@ -55,11 +57,7 @@ CommandShape run_command(RunFlowOptions& options) {
   return command;
 }
 
-CommandShape exec_shape(ExecOptions& options) {
-  CommandShape command = command_named("exec", "Runs one command, retried and durable");
-  options.watch.only_trouble = true;
-  options.watch.command = "exec";
-  add_watching(command, options.watch);
+void add_policy_flags(CommandShape& command, ExecOptions& options) {
   add_option(command, "--retry", options.retry, "NAME", "none, standard (default), aggressive or patient");
   add_option(command, "--max-attempts", options.max_attempts, "N", "attempts in all, or unlimited");
   add_option(command, "--backoff", options.backoff, "SPEC", "kind, first wait and longest: exponential:1s..30s");
@@ -73,6 +71,42 @@ CommandShape exec_shape(ExecOptions& options) {
   add_option(command, "--policy", options.policy.file, "FILE",
              "a whole policy from a file, instead of the options above but --timeout");
   add_choice(command, "--from", options.policy.from, dialects(), "the dialect of that file (default: native)");
+}
+
+CommandShape map_shape(MapOptions& options) {
+  CommandShape command = command_named("map", "Runs one command for each line of the input, in parallel and retried");
+  ExecOptions& exec = options.exec;
+  exec.watch.only_trouble = true;
+  exec.watch.command = "map";
+  add_watching(command, exec.watch);
+  add_number(command, "-j,--jobs", options.jobs, {1, 10'000}, "how many at a time (default: one for each processor)");
+  add_option(command, "--file", options.file, "FILE", "where the items stand; - is standard input, the default");
+  add_flag(command, "--json", options.json, "the items are JSON: a list, or one value a line (also FILE.json, .jsonl)");
+  add_flag(command, "-0,--null", options.nul_separated, "items end with NUL instead of a line end");
+  add_policy_flags(command, exec);
+  add_option(command, "--id", exec.id, "KEY", "the same key later finds the same run");
+  add_label(command, exec.labels);
+  add_arguments(command, "CMD", exec.command, "ARG...",
+                "the command; {} is the item, {.id} a field of it, {#} its number");
+  command.ends_with_arguments = true;
+  set_footer(
+      command,
+      "Without {} the item is the last argument. Empty lines are left out. What an item writes to standard output\n"
+      "reaches standard output when it has succeeded. Items that fail are kept: `reprise retry` retries them.\n\n"
+      "Exit code: 0 all succeeded, 1 some failed for good.\n\n"
+      "  seq 60 | reprise map -j4 -- ./job.sh {}\n"
+      "  reprise map --file orders.jsonl --retry aggressive -- ./ship.sh {.id} {.city}\n"
+      "  find . -name '*.png' -print0 | reprise map -0 -- gzip -k");
+  command.run = [&options] { return map_command(options); };
+  return command;
+}
+
+CommandShape exec_shape(ExecOptions& options) {
+  CommandShape command = command_named("exec", "Runs one command, retried and durable");
+  options.watch.only_trouble = true;
+  options.watch.command = "exec";
+  add_watching(command, options.watch);
+  add_policy_flags(command, options);
   add_option(command, "--id", options.id, "KEY", "the same key later finds the same run");
   add_label(command, options.labels);
   add_choice(
@@ -82,6 +116,8 @@ CommandShape exec_shape(ExecOptions& options) {
   add_flag(
       command, "-n,--no-stdin", [&options] { options.standard_input = StdinMode::none; },
       "leaves standard input alone, as in a `while read` loop (--stdin none)");
+  add_choice(command, "--stdout", options.watch.stdout_through, Choices<bool>{{"final", false}, {"stream", true}},
+             "final (default): that of the successful attempt; stream: that of each attempt, as it comes");
   add_arguments(command, "CMD", options.command, "ARG...", "the command and its arguments");
   command.ends_with_arguments = true;
   set_footer(
@@ -112,11 +148,13 @@ CommandShape resume_command(const std::string& parent, const std::string& name, 
   add_watching(command, options.watch);
   add_callbacks(command, options.watch);
   add_run_name(command, options.run);
+  add_flag(command, "--output-logs", options.watch.output_logs, "what steps write, as it comes, with step and item");
   add_option(command, "--directory", options.directory, "DIR", "where the folder of the run is now, if it was moved");
   add_why(command, options.why);
   if (extent == Extent::may_be_part) {
-    add_option(command, "--step", options.step, "STEP", "only this step");
-    add_number(command, "--item", options.item, {0, UINT32_MAX}, "only this item of it (0 is the first)");
+    add_option(command, "--step", options.work.steps, "STEP", "only this step; may be given again");
+    add_option(command, "--item", options.work.items, "N|N-M",
+               "only this item of it, or these (0 is the first); may be given again");
     add_flag(command, "--only", options.only, "steps that need it keep what they have, also when it now succeeds");
   }
   set_footer(command, fmt::format("  reprise {}{} @last", parent, name));
@@ -149,18 +187,48 @@ CommandShape pause_command(OperateOptions& options) {
 
 CommandShape signal_command(OperateOptions& options) {
   CommandShape command =
-      operation("signal", "Brings a run the signal or approval that a step waits for", options, signal_run);
+      operation("signal", "Sends a signal or approval to a run", options, signal_run);
   add_argument(command, "NAME", options.text, "as the step's `signal:` has it");
   add_argument(command, "DATA", options.payload, "what the step's output will be: JSON or text", Presence::optional);
   set_footer(command, "  reprise signal @last approval '{\"by\": \"ada\"}'");
   return command;
 }
 
+// STEP[ITEM] and FILTER words, in any order: a filter always has a colon.
+void add_letters(CommandShape& command, WorkSelection& work) {
+  command.arguments.push_back({.name = "STEP[ITEM]",
+                               .description = "which: 'fetch[57]', 'fetch[17,20-30]', or a filter such as http:5xx",
+                               .choices = {},
+                               .is_required = false,
+                               .may_repeat = true,
+                               .more = "... FILTER...",
+                               .take = [&work](const std::string& given) {
+                                 (index::is_filter_word(given) ? work.filter : work.places).push_back(given);
+                                 return std::string{};
+                               }});
+  add_flag(command, "--all", work.all, "also all dead letters of a step, or of the run");
+}
+
+CommandShape retry_letters_command(ResumeOptions& options) {
+  CommandShape command = resume_command("dead-letters ", "retry", "Retries dead letters", options, Extent::may_be_part,
+                                        dead_letters_retry);
+  add_letters(command, options.work);
+  set_footer(command,
+             "Without anything named: all of the run.\n\n"
+             "  reprise dead-letters retry @last 'fetch[57]' 'fetch[20-30]'\n"
+             "  reprise dead-letters retry @last class:transient exit:61-62");
+  return command;
+}
+
 CommandShape drop_command(OperateOptions& options) {
-  CommandShape command = operation("drop", "Discards a dead letter", options, dead_letters_drop);
-  add_place(command, options.text, Presence::required);
+  CommandShape command = operation("drop", "Discards dead letters", options, dead_letters_drop);
+  add_letters(command, options.work);
+  add_flag(command, "-y,--yes", options.work.yes, "no question before several are dropped");
   add_why(command, options.why);
-  set_footer(command, "  reprise dead-letters drop @last 'fetch[57]'");
+  set_footer(command,
+             "  reprise dead-letters drop @last 'fetch[57]'\n"
+             "  reprise dead-letters drop @last exit:61 --yes\n"
+             "  reprise dead-letters drop @last fetch --all --yes");
   return command;
 }
 
@@ -179,12 +247,16 @@ void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOpti
   std::vector<CommandShape>& commands = root.commands;
   commands.push_back(run_command(options.run));
   commands.push_back(exec_shape(options.exec));
+  commands.push_back(map_shape(options.map));
   commands.push_back(resume_command("", "resume", "Resumes a run that was interrupted, paused or cancelled",
                                     options.resume, Extent::run, resume));
   CommandShape again =
-      resume_command("", "retry", "Tries again what has failed in a run", options.retry, Extent::may_be_part, retry);
+      resume_command("", "retry", "Retries what has failed in a run", options.retry, Extent::may_be_part, retry);
+  add_option(again, "--where", options.retry.work.filter, "FILTER",
+             "only what matches: class:transient http:5xx error:reset fingerprint:ab12 item:20-30; may be given again");
   set_footer(again,
-             "  reprise retry @last --step fetch --item 57\n"
+             "  reprise retry @last --step fetch --item 57 --item 20-30\n"
+             "  reprise retry @last --where 'exit:61 step:fetch'\n"
              "  reprise retry @last-failed");
   commands.push_back(std::move(again));
   commands.push_back(cancel_command(options.cancel));
@@ -195,8 +267,7 @@ void add_run_commands(CommandShape& root, RunAppOptions& options, const LookOpti
   commands.push_back(validate_command(options.validate));
 
   CommandShape& letters = root.command("dead-letters");
-  letters.commands.push_back(
-      resume_command("dead-letters ", "retry", "Tries them again", options.retry_letter, Extent::may_be_part, retry));
+  letters.commands.push_back(retry_letters_command(options.retry_letter));
   letters.commands.push_back(drop_command(options.drop_letter));
   CommandShape& story = root.command("replay");
   add_flag(story, "--validate", options.validate_replay, "runs it again, in memory, and reports every difference");

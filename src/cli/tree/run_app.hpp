@@ -11,6 +11,7 @@ namespace reprise::cli {
 struct RunAppOptions {
   RunFlowOptions run;
   ExecOptions exec;
+  MapOptions map;
   ResumeOptions resume;
   ResumeOptions retry;
   ResumeOptions retry_letter;

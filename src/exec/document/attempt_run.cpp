@@ -24,7 +24,7 @@ std::string without_line_ends(std::string text) {
   return text;
 }
 
-// An attempt of that number was there before: somebody has asked to try again what had failed.
+// An attempt of that number was there before: in runs whose rules count anew when something is tried again.
 void separate_from_before(const std::string& log_file, const std::string& store_folder) {
   std::error_code ignored;
   if (!std::filesystem::exists(log_file, ignored)) return;
@@ -44,7 +44,7 @@ AttemptRun::AttemptRun(Services& services, std::shared_ptr<StepScope> scope, con
       done_{std::move(done)},
       timeout_{job.timeout} {
   const ScopeFacts& facts = scope_->facts();
-  idempotency_key_ = to_string(facts.run) + "/" + step.id + "/" + std::to_string(facts.index);
+  idempotency_key_ = idempotency_key(job);
   if (!services.settings.store_folder.empty()) {
     log_file_ = log_path(services.settings.store_folder, facts.run, step.id, facts.index, facts.attempt);
     if (facts.context->brought == nullptr) separate_from_before(log_file_, services.settings.store_folder);

@@ -15,6 +15,7 @@
 namespace reprise::exec {
 
 using json::Json;
+using namespace std::string_literals;
 
 namespace {
 
@@ -109,10 +110,10 @@ void CommandRun::end_out_of_time(std::string_view what) {
 
 void CommandRun::finish(Judged result) {
   if (std::exchange(is_done_, true)) return;
-  if (!last_error_file_.empty()) {
-    const std::string& folder = services_.settings.store_folder;
-    static_cast<void>(base::remove_below(folder, base::name_below(folder, last_error_file_)));
-  }
+  const std::string& folder = services_.settings.store_folder;
+  if (!last_error_file_.empty()) own_files_.push_back(last_error_file_);
+  for (const std::string& file : own_files_)
+    static_cast<void>(base::remove_below(folder, base::name_below(folder, file)));
   const Done done = std::move(done_);
   done(std::move(result));
 }
@@ -158,19 +159,75 @@ std::expected<std::vector<std::string>, std::string> CommandRun::environment() {
   return list;
 }
 
+std::expected<std::string, std::string> CommandRun::write_own_file(std::string_view ending, std::string_view content) {
+  if (setting_.log_file.empty()) return std::unexpected{"there is no folder for its files"};
+  std::string path = setting_.log_file + std::string{ending};
+  OutputFile file{path, OutputFile::Existing::replace, services_.settings.store_folder};
+  const bool is_open = file.open();
+  file.write(content);
+  own_files_.push_back(path);
+  if (!is_open || !file.problem().empty()) return std::unexpected{file.problem()};
+  return path;
+}
+
+namespace {
+
+// Words of a POSIX shell are quoted for it; to others a value is a literal of theirs.
+bool reads_shell(std::string_view program) {
+  constexpr std::string_view shells[] = {"sh", "bash", "dash", "ksh", "zsh", "ash", "busybox"};
+  const std::string_view name = program.substr(program.find_last_of('/') + 1);
+  return std::ranges::find(shells, name) != std::end(shells);
+}
+
+bool has_several_lines(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return text.find('\n') != std::string_view::npos;
+}
+
+}  // namespace
+
+std::expected<std::vector<std::string>, std::string> CommandRun::shell_arguments() {
+  const RunInput& input = scope_->facts().program->input;
+  const bool is_shell = command_.interpreter.empty() || reads_shell(command_.interpreter.front());
+  const auto of_shell = input.has_lists_as_json() ? flow::Quoting::shell : flow::Quoting::spread;
+  auto script = command_.shell.render(*scope_, is_shell ? of_shell : flow::Quoting::interpreter);
+  if (!script) return std::unexpected{script.error()};
+  if (command_.interpreter.empty()) {
+    const bool stops = command_.verb != "shell" && input.stops_at_first_failing_line();
+    if (stops && has_several_lines(command_.shell.text())) return std::vector{"/bin/sh"s, "-e"s, "-c"s, *script};
+    return std::vector{"/bin/sh"s, "-c"s, *std::move(script)};
+  }
+  const auto file = write_own_file(".script", *script);
+  if (!file) return std::unexpected{"its script cannot be written: " + file.error()};
+  std::vector<std::string> argv = command_.interpreter;
+  const auto place = std::ranges::find(argv, "{}");
+  place != argv.end() ? * place = *file : argv.emplace_back(*file);
+  return argv;
+}
+
+std::expected<std::vector<std::string>, std::string> CommandRun::arguments() {
+  if (command_.kind == flow::Command::Kind::shell) return shell_arguments();
+  std::vector<std::string> argv;
+  for (const flow::Template& part : command_.argv) {
+    if (part.gives_words()) {
+      const auto words = part.evaluate(*scope_);
+      if (!words) return std::unexpected{words.error()};
+      for (const Json& word : words->get_array()) argv.push_back(json::to_plain(word));
+      continue;
+    }
+    auto argument = part.render(*scope_, flow::Quoting::none);
+    if (!argument) return std::unexpected{argument.error()};
+    argv.push_back(*std::move(argument));
+  }
+  if (argv.empty()) return std::unexpected{"argv: there is no program"};
+  return argv;
+}
+
 void CommandRun::start_process() {
   ProcessSpec spec;
-  if (command_.kind == flow::Command::Kind::shell) {
-    auto line = command_.shell.render(*scope_, flow::Quoting::shell);
-    if (!line) return fail(line.error());
-    spec.argv = {"/bin/sh", "-c", *std::move(line)};
-  } else {
-    for (const flow::Template& part : command_.argv) {
-      auto argument = part.render(*scope_, flow::Quoting::none);
-      if (!argument) return fail(argument.error());
-      spec.argv.push_back(*std::move(argument));
-    }
-  }
+  auto argv = arguments();
+  if (!argv) return fail(argv.error());
+  spec.argv = *std::move(argv);
   auto env = environment();
   if (!env) return fail(env.error());
   if (setting_.kept_stdin) {
@@ -181,10 +238,19 @@ void CommandRun::start_process() {
   spec.env = *std::move(env);
   spec.directory = path_in(program.input.directory, setting_.step.directory);
   spec.stdin_file = setting_.stdin_file;
+  if (command_.standard_input) {
+    const auto value = evaluate(*command_.standard_input, *scope_);
+    if (!value) return fail("stdin: " + value.error());
+    const auto file =
+        write_own_file(".stdin", value->is_string() ? std::string{value->get_string()} : json::to_text(*value));
+    if (!file) return fail("stdin: it cannot be written: " + file.error());
+    spec.stdin_file = *file;
+  }
   spec.log_file = setting_.log_file;
   spec.stdout_file = setting_.stdout_file;
   spec.private_folder = services_.settings.store_folder;
   spec.stderr_through = services_.settings.stderr_through;
+  spec.stdout_through = services_.settings.stdout_through;
   spec.timeout = time_left();
   if (command_.timeout && (spec.timeout == Duration{0} || *command_.timeout < spec.timeout))
     spec.timeout = *command_.timeout;

@@ -66,6 +66,10 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   Duration time_left() const;
   std::expected<std::vector<std::string>, std::string> environment();
   bool write_last_error();  // for REPRISE_LAST_ERROR_FILE
+  std::expected<std::vector<std::string>, std::string> arguments();
+  std::expected<std::vector<std::string>, std::string> shell_arguments();
+  // A file for this command alone, as long as it runs.
+  std::expected<std::string, std::string> write_own_file(std::string_view ending, std::string_view content);
   std::expected<HttpRequest, std::string> request();
   void write_log(const HttpRequest& request, const HttpEnd& end) const;
   std::string without_secrets(std::string text) const;
@@ -81,6 +85,7 @@ class CommandRun : public std::enable_shared_from_this<CommandRun> {
   std::optional<KeptFile> kept_stdout_;
   std::string stderr_tail_;
   std::string last_error_file_;
+  std::vector<std::string> own_files_;
   bool is_reading_ = false;  // the schema
   bool is_canceled_ = false;
   bool is_done_ = false;

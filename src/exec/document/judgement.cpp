@@ -207,13 +207,24 @@ Judged Judge::process(ProcessEnd&& end) const {
   return std::unexpected{exited(end)};
 }
 
+// Arguments that are too long are the document's own mistake. What the system has no room for now says nothing about the command.
 Failure Judge::not_started(const ProcessEnd& end) const {
+  const bool is_lack = end.spawn_errno == EMFILE || end.spawn_errno == ENFILE || end.spawn_errno == EAGAIN ||
+                       end.spawn_errno == ENOMEM;
   Failure failure{.type = end.spawn_errno == EACCES   ? "PermissionError"
                           : end.spawn_errno == ENOENT ? "FileNotFoundError"
                                                       : "OSError",
                   .message = end.spawn_problem,
                   .exit_code = end.spawn_errno == ENOENT ? 127 : 126};
-  return classified(std::move(failure), {.spawn_error = errno_name(end.spawn_errno)});
+  if (is_lack && !by_first_rules) failure.exit_code.reset();
+  failure = classified(std::move(failure), {.spawn_error = errno_name(end.spawn_errno)});
+  // Whoever wrote the command made it too long: the next attempt would be as long.
+  const bool is_built_in_rule = failure.details.starts_with("classified by spawn error");
+  if (end.spawn_errno == E2BIG && is_built_in_rule && !by_first_rules) {
+    failure.failure_class = FailureClass::deterministic;
+    failure.kind = FailureKind::invalid_input;
+  }
+  return failure;
 }
 
 namespace {

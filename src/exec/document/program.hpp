@@ -27,7 +27,7 @@
 
 namespace reprise::exec {
 
-inline constexpr std::uint32_t current_rules = 1;
+inline constexpr std::uint32_t current_rules = 2;
 
 // What a run of a document is submitted with, as JSON.
 struct RunInput {
@@ -37,6 +37,7 @@ struct RunInput {
   json::Json params;
   std::uint32_t depth = 0;  // of sub-flows
   // Which rules it was begun with; older records do not say (0). 1: a command needs a verdict where its dialect wants one.
+  // 2: several lines for the shell stop at the first that fails; a list in a command is its JSON; results are those of items that succeeded.
   std::uint32_t rules = current_rules;
   // Secrets that are known without reading the document: those of the flows around it, and those that `sealed` refers to. Files are absolute.
   std::vector<flow::Secret> secrets = {};
@@ -55,6 +56,9 @@ struct RunInput {
   std::optional<KeptFile> kept_stdin = {};  // what that file must be; older records do not say
 
   bool is_exec() const noexcept { return text.empty(); }
+  bool stops_at_first_failing_line() const noexcept { return rules >= 2; }
+  bool has_lists_as_json() const noexcept { return rules >= 2; }
+  bool leaves_failed_results_out() const noexcept { return rules >= 2; }
 };
 std::string encode(const RunInput& input);
 // Where its standard input stands now: a store may have been moved since. Empty = it has none.

@@ -46,6 +46,7 @@ struct DocumentSettings {
   std::size_t attempts_max = 512;            // at a time
   SubFlows* sub_flows = nullptr;             // nullptr = flows inside of flows are refused
   bool stderr_through = false;               // `exec`: what a command writes there is shown as it comes
+  bool stdout_through = false;               // the same of its standard output
   FileReaderSettings files = {};             // how files that documents name are read
   // Called on a thread of its own, so that a large document holds up no attempt; another one for tests.
   ProgramLoader load_program = [](const RunInput& input, const ReadFile& read) {

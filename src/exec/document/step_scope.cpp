@@ -6,6 +6,9 @@
 #include <boost/json/object.hpp>
 
 #include "base/hex.hpp"
+#include "exec/function/list.hpp"
+#include "exec/secrets/sealing.hpp"
+#include "flow/item_label.hpp"
 
 namespace reprise::exec {
 
@@ -208,6 +211,7 @@ std::expected<Json, std::string> StepScope::step_field(const StepOutput& output,
   }
   if (field == "output" && !output.is_list)
     return output.parts.empty() ? Json(nullptr) : value_of(output.parts.front(), output.step);
+  if (field == "outcomes") return outcomes_of(output);
   if (field == "outputs") return outputs_of(output);
   if (field != "output" && field != "results")
     return std::unexpected{"a step has no field \"" + std::string{field} + "\""};
@@ -215,7 +219,7 @@ std::expected<Json, std::string> StepScope::step_field(const StepOutput& output,
   results.reserve(output.parts.size());
   for (std::uint32_t index = 0; index < output.parts.size(); ++index) {
     if (std::ranges::binary_search(output.failures, index, {}, &FailedItem::item)) {
-      results.emplace_back(nullptr);
+      if (field == "output" || !facts_.program->input.leaves_failed_results_out()) results.emplace_back(nullptr);
       continue;
     }
     auto value = value_of(output.parts[index], output.step);
@@ -223,6 +227,45 @@ std::expected<Json, std::string> StepScope::step_field(const StepOutput& output,
     results.push_back(*std::move(value));
   }
   return results;
+}
+
+// One object for each item, in order: {item, label, status, result or failure}.
+std::expected<Json, std::string> StepScope::outcomes_of(const StepOutput& output) const {
+  const auto found = facts_.program->steps.find(output.step);
+  const flow::Step* const step = found != facts_.program->steps.end() ? found->second : nullptr;
+  std::string_view list = output.items.bytes;
+  Payloads::Bytes read;
+  if (output.items.hashed) {
+    try {
+      read = payloads_.read_list(output.items.bytes);
+      list = *read;
+    } catch (const EngineError& error) {
+      return std::unexpected{std::string{error.what()}};
+    }
+  }
+  boost::json::array outcomes;
+  outcomes.reserve(output.parts.size());
+  for (std::uint32_t index = 0; index < output.parts.size(); ++index) {
+    boost::json::object outcome;
+    if (const auto element = list_element(list, index)) {
+      auto item = json::parse_json(shown(*element));
+      Json value = item ? *std::move(item) : Json(nullptr);
+      outcome["label"] = step != nullptr ? flow::item_label(*step, value, index, facts_.program->params) : "";
+      outcome["item"] = std::move(value);
+    }
+    const auto failed = std::ranges::lower_bound(output.failures, index, {}, &FailedItem::item);
+    const bool has_failed = failed != output.failures.end() && failed->item == index;
+    outcome["status"] = has_failed ? "failed" : "succeeded";
+    if (has_failed) {
+      outcome["failure"] = error_value(failed->failure);
+    } else {
+      auto result = value_of(output.parts[index], output.step);
+      if (!result) return result;
+      outcome["result"] = *std::move(result);
+    }
+    outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
 }
 
 // For each item what each of its commands has given; null where it has failed.

@@ -59,6 +59,7 @@ class StepScope final : public flow::Scope {
   std::optional<json::Json> output_of_item(const json::Json& item, std::string_view field) const;
   Found find_step(std::span<const std::string> path, std::size_t& used) const;
   std::expected<json::Json, std::string> step_field(const StepOutput& output, std::string_view field) const;
+  std::expected<json::Json, std::string> outcomes_of(const StepOutput& output) const;
   std::expected<json::Json, std::string> outputs_of(const StepOutput& output) const;
   std::expected<std::string, std::string> text_of(const Payload& payload) const;
   const flow::Step* step_named(std::string_view name) const;

@@ -23,7 +23,8 @@ std::string_view beginning_of(std::string_view text) noexcept {
 std::string_view FunctionWork::step() const noexcept { return job_.step != nullptr ? *job_.step : std::string_view{}; }
 
 const Failure* FunctionWork::last_failure() const noexcept {
-  return job_.attempt > 1 && job_.context != nullptr ? &job_.context->last_failure : nullptr;
+  const bool has_failed = job_.context != nullptr && job_.context->last_failure != Failure{};
+  return has_failed ? &job_.context->last_failure : nullptr;
 }
 
 std::string_view FunctionWork::bytes_of(const Payload& payload) {
@@ -67,8 +68,7 @@ std::string_view FunctionWork::list_of(const StepOutput& output) {
 std::string_view FunctionWork::idempotency_key() {
   if (idempotency_key_.empty()) {
     const bool is_operation = job_.context != nullptr && !job_.context->operation.empty();
-    idempotency_key_ = to_string(job_.run_id) + '/' +
-                       (is_operation ? job_.context->operation : std::string{step()} + '/' + std::to_string(job_.id.item));
+    idempotency_key_ = is_operation ? to_string(job_.run_id) + '/' + job_.context->operation : exec::idempotency_key(job_);
   }
   return idempotency_key_;
 }

@@ -49,7 +49,8 @@ Command::Command(ProcessSpec spec, ProcessRunner::Done done_callback, ProcessRun
       out_{{.head = spec_.keep_head, .tail = spec_.keep_tail, .whole = spec_.stdout_max}, spec_.secrets, &log_},
       err_{{.head = spec_.keep_head, .tail = spec_.keep_tail}, spec_.secrets, &log_} {
   if (!spec_.stdout_file.empty()) out_.also_to(&whole_);
-  if (spec_.stderr_through) err_.also_to_stderr();
+  if (spec_.stderr_through) err_.also_to(STDERR_FILENO);
+  if (spec_.stdout_through) out_.also_to(STDOUT_FILENO);
 }
 
 Command::~Command() {
@@ -115,14 +116,16 @@ TimePoint Command::next_look() const noexcept {
   } else if (!has_exited_ && !was_killed_) {
     next = kill_at_;
   }
-  return err_.is_held_up() ? std::min(next, base::later(last_look_, relay_every)) : next;
+  return is_held_up() ? std::min(next, base::later(last_look_, relay_every)) : next;
 }
 
 bool Command::look(TimePoint now) {
   last_look_ = now;
-  if (err_.is_held_up()) err_.relay();
+  for (CommandStream* const stream : {&out_, &err_}) {
+    if (stream->is_held_up()) stream->relay();
+  }
   if (has_exited_) {
-    if (now >= timeout_at_) err_.give_up_relaying();
+    if (now >= timeout_at_) give_up_relaying();
     return false;
   }
   timeout_at_ = fair_due(timeout_at_, spec_.timeout, now);
@@ -145,7 +148,7 @@ bool Command::look_for_stall(TimePoint now) {
     progress_file_ = state;
     tell = note_sign_of_life(now);
   }
-  if (err_.is_held_up()) last_sign_ = now;  // it waits for our own stderr and is not to blame
+  if (is_held_up()) last_sign_ = now;  // it waits for our own stderr and is not to blame
   last_sign_ = fair_due(base::later(last_sign_, spec_.stall_timeout), spec_.stall_timeout, now) - spec_.stall_timeout;
   if (now - last_sign_ >= spec_.stall_timeout) stop(StopCause::stall, now);
   return tell;
@@ -168,13 +171,18 @@ bool Command::has_ended_unseen() const noexcept {
 
 void Command::stop(StopCause cause, TimePoint now) {
   if (cause == StopCause::cancel) end_.canceled = true;
-  if (has_exited_) return err_.give_up_relaying();
+  if (has_exited_) return give_up_relaying();
   if (std::exchange(was_asked_to_stop_, true)) return;
   if (cause == StopCause::timeout) end_.timed_out = true;
   if (cause == StopCause::stall) end_.stalled = true;
   kill_at_ = base::later(now, spec_.grace);
   signal_group(SIGTERM);
   signal_group(SIGCONT);  // one that was halted has to wake up to hear the other
+}
+
+void Command::give_up_relaying() noexcept {
+  out_.give_up_relaying();
+  err_.give_up_relaying();
 }
 
 void Command::kill() {
@@ -193,7 +201,7 @@ void Command::exited(std::span<char> buffer, TimePoint now) {
   end_.ran = now - began_;
   out_.read_rest(buffer);
   err_.read_rest(buffer);
-  if (was_asked_to_stop_) err_.give_up_relaying();
+  if (was_asked_to_stop_) give_up_relaying();
   // The leader is still a zombie: until it is reaped its number cannot belong to another group.
   signal_group(SIGKILL);
   reap();

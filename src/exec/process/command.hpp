@@ -49,7 +49,8 @@ class Command {
 
   // The process has exited. The command is over when is_over() says so: our stderr may still have to take what it wrote.
   void exited(std::span<char> buffer, TimePoint now);
-  bool is_over() const noexcept { return has_exited_ && !err_.is_held_up(); }
+  bool is_over() const noexcept { return has_exited_ && !is_held_up(); }
+  bool is_held_up() const noexcept { return out_.is_held_up() || err_.is_held_up(); }
   ProcessEnd take_end();
 
   ProcessRunner::Done done;
@@ -57,6 +58,7 @@ class Command {
   TimePoint armed_for = never;  // the timer that the runner has set for it
 
  private:
+  void give_up_relaying() noexcept;
   struct FileState {
     bool exists = false;
     std::uint64_t inode = 0;

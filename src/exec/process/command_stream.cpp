@@ -89,7 +89,7 @@ void CommandStream::take_in(std::string_view piece) {
 void CommandStream::pass_on(std::string_view masked) {
   kept_.add(masked);
   log_->write(masked);
-  if (!relays_ || masked.empty()) return;
+  if (relay_to_ < 0 || masked.empty()) return;
   unrelayed_ += masked;
   relay();
 }
@@ -106,11 +106,11 @@ void CommandStream::close() {
 void CommandStream::relay() {
   std::size_t done = 0;
   while (done < unrelayed_.size()) {
-    pollfd target{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    pollfd target{.fd = relay_to_, .events = POLLOUT, .revents = 0};
     if (::poll(&target, 1, 0) == 0) break;
     // So much a pipe that is ready takes without blocking.
     const ssize_t count =
-        ::write(STDERR_FILENO, unrelayed_.data() + done, std::min<std::size_t>(unrelayed_.size() - done, PIPE_BUF));
+        ::write(relay_to_, unrelayed_.data() + done, std::min<std::size_t>(unrelayed_.size() - done, PIPE_BUF));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
     if (count < 0) return give_up_relaying();  // nobody will ever read it

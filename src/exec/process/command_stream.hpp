@@ -1,9 +1,9 @@
 // One of the two output streams of a command: the pipe, what is kept of it, and where else it goes.
 //
-//   pipe → mask → kept, log file (shared by both streams), our own stderr if wanted
+//   pipe → mask → kept, log file (shared by both streams), our own stdout or stderr if wanted
 //        → the whole, unmasked, if wanted
 //
-// Our stderr may be a pipe that nobody reads, or a terminal that was stopped. What it does not take at once waits here, and is_held_up()
+// Ours may be a pipe that nobody reads, or a terminal that was stopped. What it does not take at once waits here, and is_held_up()
 // tells the owner to read no more until relay() has got rid of it: the command has to wait then, the others do not.
 //
 // Thread safety: none; the thread of the runner. Bounds: what is kept, and one buffer that our stderr has not taken yet.
@@ -29,7 +29,7 @@ class CommandStream {
       : mask_{std::move(secrets)}, kept_{limits}, log_{log} {}
 
   void also_to(WholeOutput* whole) noexcept { whole_ = whole; }
-  void also_to_stderr() noexcept { relays_ = true; }
+  void also_to(int descriptor) noexcept { relay_to_ = descriptor; }  // our stdout or stderr
 
   // Makes the pipe and returns the end for the child, numbered at least 3. Not open: errno tells why.
   Descriptor open();
@@ -61,7 +61,7 @@ class CommandStream {
   Capture kept_;
   OutputFile* log_;
   WholeOutput* whole_ = nullptr;
-  bool relays_ = false;
+  int relay_to_ = -1;  // -1 = nowhere
   std::string unrelayed_;
 };
 

@@ -351,7 +351,9 @@ void ProcessRunner::State::handle(const epoll_event& event) {
   Command& command = *at->second;
   switch (static_cast<Source>(event.data.u64 & ((1U << source_bits) - 1))) {
     case Source::out:
-      return read(command, command.out());
+      read(command, command.out());
+      if (command.out().is_held_up()) after_look(at);
+      return;
     case Source::err:
       read(command, command.err());
       if (command.err().is_held_up()) after_look(at);
@@ -386,7 +388,7 @@ void ProcessRunner::State::look_at_due() {
 bool ProcessRunner::State::catch_up(Commands::iterator at) {
   Command& command = *at->second;
   if (command.has_exited()) return false;
-  read(command, command.out());
+  if (!command.out().is_held_up()) read(command, command.out());
   if (!command.err().is_held_up()) read(command, command.err());
   if (!command.has_ended_unseen()) return false;
   exited(at);
@@ -404,10 +406,13 @@ void ProcessRunner::State::exited(Commands::iterator at) {
 void ProcessRunner::State::after_look(Commands::iterator at) {
   Command& command = *at->second;
   if (command.is_over()) return end(at);
-  if (CommandStream& err = command.err(); err.is_held_up()) {
-    err.pause();
-  } else if (err.is_open() && err.is_paused()) {
-    err.listen(epoll_.get(), token_of(at->first, Source::err));
+  for (const auto& [stream, source] :
+       {std::pair{&command.out(), Source::out}, std::pair{&command.err(), Source::err}}) {
+    if (stream->is_held_up()) {
+      stream->pause();
+    } else if (stream->is_open() && stream->is_paused()) {
+      stream->listen(epoll_.get(), token_of(at->first, source));
+    }
   }
   arm(at->first, command);
 }

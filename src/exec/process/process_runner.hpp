@@ -46,8 +46,9 @@ struct ProcessSpec {
   std::string private_folder = {};  // below it log_file and stdout_file are made without following a link; empty = none
   bool stderr_through =
       false;  // stderr also goes to ours, as it comes, secrets masked; who does not read ours holds the command up
-  Duration timeout{0};        // 0 = none
-  Duration stall_timeout{0};  // 0 = off. Output, and a change of progress_file, are signs of life
+  bool stdout_through = false;  // the same of stdout
+  Duration timeout{0};          // 0 = none
+  Duration stall_timeout{0};    // 0 = off. Output, and a change of progress_file, are signs of life
   Duration grace = std::chrono::seconds{5};
   std::string progress_file = {};
   std::size_t keep_head = std::size_t{64} << 10U;  // of each stream

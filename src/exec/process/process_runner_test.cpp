@@ -294,7 +294,7 @@ TEST_F(ExecProcess, SaysWhatCannotBeHandedOver) {
                  "an argument of the command has a NUL byte, which no command can be given");
   expect_problem(command({"echo", std::string(1U << 20U, 'x')}), E2BIG,
                  "the arguments and the environment of \"echo\" are longer than the system allows (hand large values "
-                 "over in a file)");
+                 "over with `stdin:`, or in a file)");
 }
 
 TEST_F(ExecProcess, SaysThatNoMoreFilesMayBeOpened) {

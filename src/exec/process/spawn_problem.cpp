@@ -84,7 +84,7 @@ SpawnProblem explain_exec_problem(const ProcessSpec& spec, const std::vector<std
       return {error, in_quotes(spec.argv.front()) + " is not a program of this machine, nor a script"};
     case E2BIG:
       return {error, "the arguments and the environment of " + in_quotes(spec.argv.front()) +
-                         " are longer than the system allows (hand large values over in a file)"};
+                         " are longer than the system allows (hand large values over with `stdin:`, or in a file)"};
     default:
       return {error, in_quotes(spec.argv.front()) + " could not be executed: " + words_of(error)};
   }

@@ -63,6 +63,7 @@ class Expression {
   // The error is a sentence about the values: `steps.list.output has no member "items" (it has "rows")`.
   std::expected<Json, std::string> evaluate(const Scope& scope) const;
   std::vector<Reference> references() const;
+  bool gives_words() const noexcept;  // it is words(…): a command gets one word for each element
   const std::string& text() const noexcept { return text_; }
 
  private:
@@ -75,9 +76,11 @@ class Expression {
 std::expected<Expression, ExpressionMistake> parse_expression(std::string_view text);
 
 enum class Quoting : unsigned char {
-  none,   // the plain text of each value
-  shell,  // each value as one quoted word of sh; a list as several words
-  url,    // each value stays in its place in an URL, or the text is refused: url_text.hpp
+  none,         // the plain text of each value
+  shell,        // each value as one quoted word of sh, lists and maps as JSON; words(list) as several
+  spread,       // the same, and every list as several words: the rule of runs that were begun before 0.2
+  interpreter,  // each value as JSON, which is a literal of most languages
+  url,          // each value stays in its place in an URL, or the text is refused: url_text.hpp
 };
 
 // Text with expressions in it.
@@ -89,6 +92,8 @@ class Template {
   bool is_literal() const noexcept { return parts_.size() <= 1 && (parts_.empty() || !parts_.front().expression); }
   // "${item}" and nothing around it: its value need not be text.
   bool is_single_expression() const noexcept { return parts_.size() == 1 && parts_.front().expression.has_value(); }
+  // "${words(…)}" and nothing around it: several arguments.
+  bool gives_words() const noexcept { return is_single_expression() && parts_.front().expression->gives_words(); }
 
   std::expected<std::string, std::string> render(const Scope& scope, Quoting quoting) const;
   // The value itself when it is a single expression, otherwise text.

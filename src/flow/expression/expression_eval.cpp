@@ -388,6 +388,12 @@ Computed json(const Json& value) {
   return owned(std::move(*parsed));
 }
 
+// The list itself: whoever writes it into a command gives each element a word of its own (Expression::gives_words).
+Computed words(const Json& value) {
+  if (!value.is_array()) return Failed{{"words() needs a list, not " + std::string{type_words(value)}}};
+  return owned(Json(value));
+}
+
 Computed call(const Expr& expr, const Scope& scope) {
   const auto first = evaluate(expr.operands[0], scope);
   if (expr.function == Function::default_value) {
@@ -397,6 +403,7 @@ Computed call(const Expr& expr, const Scope& scope) {
   if (!first) return first;
   if (expr.function == Function::length) return length(**first);
   if (expr.function == Function::json) return json(**first);
+  if (expr.function == Function::words) return words(**first);
   const auto second = evaluate(expr.operands[1], scope);
   return second ? contains(**first, **second) : second;
 }

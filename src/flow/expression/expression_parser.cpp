@@ -317,7 +317,7 @@ std::unexpected<ExpressionMistake> unknown_function(const Token& function) {
   std::string help{help_for(foreign_functions, text::lowered(function.text))};
   if (help.empty()) {
     const std::string_view near = text::nearest(function.text, function_names);
-    help = near.empty() ? "there are length(), contains(), default() and json()"
+    help = near.empty() ? "there are length(), contains(), default(), json() and words()"
                         : "did you mean " + std::string{near} + "()?";
   }
   return Mistake{
@@ -420,6 +420,10 @@ std::expected<Expression, ExpressionMistake> parse_expression(std::string_view t
   expression.text_ = text;
   expression.root_ = std::make_shared<const detail::Expr>(std::move(*root));
   return expression;
+}
+
+bool Expression::gives_words() const noexcept {
+  return root_ != nullptr && root_->kind == detail::Expr::Kind::call && root_->function == detail::Function::words;
 }
 
 std::vector<Reference> Expression::references() const {

@@ -208,7 +208,7 @@ TEST(FlowExpression, MistakesHaveAPlaceAndARemedy) {
   EXPECT_EQ(mistake_in("1 + len(a)"), "4: there is no function `len` | write length(…)");
   EXPECT_EQ(mistake_in("fromJSON(a)"), "0: there is no function `fromJSON` | write json(…)");
   EXPECT_EQ(mistake_in("launch(a)"),
-            "0: there is no function `launch` | there are length(), contains(), default() and json()");
+            "0: there is no function `launch` | there are length(), contains(), default(), json() and words()");
   EXPECT_EQ(mistake_in("contains(a)"), "0: contains() takes 2 arguments, not 1");
   EXPECT_EQ(mistake_in("length()"), "0: length() takes 1 argument, not 0");
   EXPECT_EQ(mistake_in("a.b.contains('x')"),

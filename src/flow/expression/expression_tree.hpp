@@ -36,9 +36,9 @@ enum class Operator : std::uint8_t {
 inline constexpr std::array<std::string_view, 11> operator_words{
     "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"};
 
-enum class Function : std::uint8_t { length, contains, default_value, json };
-inline constexpr std::array<std::string_view, 4> function_names{"length", "contains", "default", "json"};
-inline constexpr std::array<std::size_t, 4> function_arities{1, 2, 2, 1};
+enum class Function : std::uint8_t { length, contains, default_value, json, words };
+inline constexpr std::array<std::string_view, 5> function_names{"length", "contains", "default", "json", "words"};
+inline constexpr std::array<std::size_t, 5> function_arities{1, 2, 2, 1, 1};
 
 struct Expr {
   enum class Kind : std::uint8_t {

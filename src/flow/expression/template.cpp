@@ -37,8 +37,10 @@ std::unexpected<ExpressionMistake> at_place(ExpressionMistake mistake, std::size
   return std::unexpected{std::move(mistake)};
 }
 
-std::vector<std::string> words_of(const Json& value) {
-  if (!value.is_array()) return {json::to_plain(value)};
+enum class Lists : bool { whole, as_words };
+
+std::vector<std::string> words_of(const Json& value, Lists lists) {
+  if (!value.is_array() || lists == Lists::whole) return {json::to_plain(value)};
   std::vector<std::string> words;
   for (const Json& element : value.get_array()) words.push_back(json::to_plain(element));
   return words;
@@ -52,21 +54,26 @@ class Renderer {
   void add_literal(std::string_view text) {
     switch (quoting_) {
       case Quoting::shell:
+      case Quoting::spread:
         return shell_.add_literal(text);
       case Quoting::url:
         return url_.add_literal(text);
+      case Quoting::interpreter:
       case Quoting::none:
         plain_ += text;
     }
   }
 
   // `following` is the literal text behind the value; $ stands for another value, empty is the end.
-  std::expected<void, std::string> add_value(const Json& value, const std::string& source, std::string_view following) {
-    if (quoting_ == Quoting::shell) {
-      const auto added = shell_.add_words(words_of(value));
-      if (!added) return std::unexpected{"${" + source + "} " + added.error()};
+  std::expected<void, std::string> add_value(const Json& value, const Expression& source, std::string_view following) {
+    if (is_shell()) {
+      const bool spreads = quoting_ == Quoting::spread || source.gives_words();
+      const auto added = shell_.add_words(words_of(value, spreads ? Lists::as_words : Lists::whole));
+      if (!added) return std::unexpected{"${" + source.text() + "} " + added.error()};
     } else if (quoting_ == Quoting::url) {
-      if (auto added = url_.add_value(json::to_plain(value), source, following); !added) return added;
+      if (auto added = url_.add_value(json::to_plain(value), source.text(), following); !added) return added;
+    } else if (quoting_ == Quoting::interpreter) {
+      plain_ += json::to_text(value);
     } else {
       plain_ += json::to_plain(value);
     }
@@ -83,9 +90,10 @@ class Renderer {
 
  private:
   const std::string& text() const noexcept {
-    if (quoting_ == Quoting::none) return plain_;
-    return quoting_ == Quoting::shell ? shell_.text() : url_.text();
+    if (is_shell()) return shell_.text();
+    return quoting_ == Quoting::url ? url_.text() : plain_;
   }
+  bool is_shell() const noexcept { return quoting_ == Quoting::shell || quoting_ == Quoting::spread; }
 
   Quoting quoting_;
   std::string plain_;
@@ -145,7 +153,7 @@ std::expected<std::string, std::string> Template::render(const Scope& scope, Quo
     const std::string_view following = is_last                        ? std::string_view{}
                                        : parts_[index + 1].expression ? std::string_view{"$"}
                                                                       : parts_[index + 1].literal;
-    if (auto added = renderer.add_value(*value, part.expression->text(), following); !added) {
+    if (auto added = renderer.add_value(*value, *part.expression, following); !added) {
       return std::unexpected{std::move(added.error())};
     }
   }

@@ -111,9 +111,10 @@ TEST(FlowTemplateShell, QuotesByPlace) {
   EXPECT_EQ(for_shell("echo ${v}"), R"(echo 'it'\''s $HOME')");
   EXPECT_EQ(for_shell("echo \"<${v}>\""), R"(echo "<it's \$HOME>")");
   EXPECT_EQ(for_shell("echo '<${v}>'"), R"(echo '<it'\''s $HOME>')");
-  EXPECT_EQ(for_shell("echo ${l} ${e} ${z}"), "echo 'a b' '' '3'  ''");
-  EXPECT_EQ(for_shell("echo \"${l}\""), "echo \"a b  3\"");
-  EXPECT_EQ(for_shell("x=\"${l}\""), "x=\"a b  3\"");
+  EXPECT_EQ(for_shell("echo ${l} ${e}"), "echo '[\"a b\",\"\",3]' '[]'");
+  EXPECT_EQ(for_shell("echo ${words(l)} ${words(e)} ${z}"), "echo 'a b' '' '3'  ''");
+  EXPECT_EQ(for_shell("echo \"${words(l)}\""), "echo \"a b  3\"");
+  EXPECT_EQ(for_shell("x=\"${words(l)}\""), "x=\"a b  3\"");
   EXPECT_EQ(for_shell("echo \"$(cat \"${v}\")\""), R"sh(echo "$(cat "it's \$HOME")")sh")
       << "quotes inside a substitution are new ones";
   EXPECT_EQ(for_shell("echo \"$(cat ${v})\" ${z}"), R"sh(echo "$(cat 'it'\''s $HOME')" '')sh");
@@ -154,7 +155,7 @@ TEST(FlowTemplateShell, RefusesPlacesWhereNothingIsSafe) {
   refused("cat <<${v}\n", "in the end word of a here-document");
   refused("((x = 1 << 2)); echo ${v}", "behind ((");
   refused("echo \"$${x:-\"a\"}\" ${v}", "behind quotes in \"${…}\"");
-  EXPECT_TRUE(for_shell("x=${l}").starts_with("error: ${l} is a list, and a variable takes one value"));
+  EXPECT_TRUE(for_shell("x=${words(l)}").starts_with("error: ${words(l)} is a list, and a variable takes one value"));
   const auto nul = parse_template("echo ${v}")->render(with_value(Json(std::string(1, '\0'))), Quoting::shell);
   EXPECT_EQ(nul.error(), "${v} has a NUL character, which no command line can have");
 }

@@ -120,8 +120,8 @@ class NameCheck {
     const auto target = steps_.find(id);
     if (target == steps_.end()) return unknown_step(use, reference, id);
     check_order(use, reference, target->second);
-    constexpr std::string_view fields[] = {"output", "results",  "outputs", "succeeded",
-                                           "failed", "total",    "failures", "status"};
+    constexpr std::string_view fields[] = {"output", "results", "outcomes", "outputs", "succeeded",
+                                           "failed", "total",   "failures", "status"};
     const Words known(std::begin(fields), std::end(fields));
     if (reference.path.size() < 3) {
       error(use, reference, "steps." + id + " alone is no value", "write steps." + id + ".output");

@@ -100,7 +100,10 @@ void read_agent(const Node& key, const Node& value, Reading& reading) {
                                         "params",
                                         "when",
                                         "goto",
-                                        "schema"};
+                                        "schema",
+                                        "shell",
+                                        "stdin",
+                                        "label"};
   if (!is_step_id(key.text) || std::ranges::find(taken, key.text) != std::end(taken)) {
     reading.report.error(
         key, quoted(key.text) + " cannot be the name of an agent",
@@ -187,6 +190,41 @@ std::optional<Command> read_command_verb(const Field& verb, Reading& reading) {
   return command;
 }
 
+namespace {
+
+// "bash -euo pipefail", or the same as a list.
+std::vector<std::string> read_interpreter(const Field& field, Reading& reading) {
+  std::vector<std::string> words;
+  if (field.node->type == NodeType::sequence) {
+    for (const Node* item : field.node->items)
+      words.push_back(read_plain_text({field.key, item}, "a word of the command", reading).value_or(""));
+  } else if (const auto text =
+                 read_plain_text(field, "a program and its options, such as bash -euo pipefail", reading)) {
+    for (std::size_t at = 0; at < text->size();) {
+      const std::size_t begin = text->find_first_not_of(' ', at);
+      if (begin == std::string::npos) break;
+      at = std::min(text->find(' ', begin), text->size());
+      words.push_back(text->substr(begin, at - begin));
+    }
+  }
+  if (words.empty() && !reading.report.has_errors())
+    reading.report.error(*field.node, "shell: it names no program", "such as bash -euo pipefail, or python3");
+  return words;
+}
+
+}  // namespace
+
+void read_command_setting(text::Fields& fields, const Node& map, Command& command, Reading& reading) {
+  if (map.find("run") != nullptr) {  // else its hint says what it is for
+    if (const auto field = fields.find("shell")) command.interpreter = read_interpreter(*field, reading);
+  }
+  const auto input = fields.find("stdin");
+  if (!input) return;
+  if (command.kind == Command::Kind::http)
+    return reading.report.error(*input->node, "stdin: a request has none", "write http: {…, body: …}");
+  command.standard_input = read_json_template(*input->node, reading);
+}
+
 std::optional<Command> read_one_command(text::Fields& fields, const Node& map, std::string_view name,
                                         Reading& reading) {
   const std::vector<Field> verbs = find_command_verbs(fields, reading);
@@ -197,6 +235,7 @@ std::optional<Command> read_one_command(text::Fields& fields, const Node& map, s
                            std::string{name} + ": a request that is answered later is possible for a step only",
                            "remove async");
     }
+    if (command) read_command_setting(fields, map, *command, reading);
     return command;
   }
   reading.report.error(map, std::string{name} + ": expected exactly one of " + verbs_in_words(reading) + ", found " +

@@ -138,7 +138,7 @@ const Mistake mistakes[] = {
      "unknown key \"commit_required\" in a command",
      "this is not supported: nothing is committed here; check the commit in a shell command"},
     {"mode: mapreduce\nmap: {input: i.json, agent_template: [{shell: ls}]}\nreduce: [{shell: \"echo ${map.outcome}\"}]",
-     "3:18", "a step has no \"outcome\"", "there is output, results, succeeded, failed, total, failures and status"},
+     "3:18", "a step has no \"outcome\"", "did you mean outcomes?"},
     {"dialect: wave\nmode: mapreduce\nmap: {input: i.json, agent_template: [{shell: ls}]}", "2:7",
      "mode: mapreduce is prodigy's, and dialect says wave", "keep one of them"},
     {"dialect: wave\nsteps: [{id: a, run: ls, retry: {policy: standard, initial: 1s}}]", "2:52",

@@ -21,6 +21,7 @@ std::string say(const Node&) {
 constexpr char use_id[] = "write id";
 constexpr char use_needs[] = "write needs";
 constexpr char use_run[] = "write run for a line of the shell, argv for a list of arguments";
+constexpr char use_shell[] = "write run for the line; shell beside it names the program that reads it";
 constexpr char use_no_uses[] =
     "there are no actions to install: write run, argv, http or a verb of your own under agents";
 constexpr char use_with[] = "write the values into run, argv or http; params goes with flow";
@@ -73,7 +74,7 @@ void finish_step(text::Fields& fields) {
                  {"cmd", say<use_run>},
                  {"command", say<use_run>},
                  {"commands", say<use_run>},
-                 {"shell", say<use_run>},
+                 {"shell", say<use_shell>},
                  {"bash", say<use_run>},
                  {"exec", say<use_run>},
                  {"uses", say<use_no_uses>},
@@ -211,8 +212,10 @@ void refuse_keys_of_other_verbs(const StepDraft& draft, Reading& reading) {
       break;
   }
   if (draft.step.verb != Verb::flow) refuse_without_effect(node, "another verb than flow", {"params"}, reading);
+  if (draft.step.verb != Verb::commands)
+    refuse_without_effect(node, "another verb than run or argv", {"stdin"}, reading);
   if (node.find("for_each") == nullptr)
-    refuse_without_effect(node, "no for_each", {"max_parallel", "tolerate"}, reading);
+    refuse_without_effect(node, "no for_each", {"max_parallel", "tolerate", "label"}, reading);
 }
 
 void read_flow_verb(const Field& field, text::Fields& fields, Step& step, Reading& reading) {
@@ -238,6 +241,7 @@ void read_verb(const Field& verb, text::Fields& fields, StepDraft& draft, Readin
   } else if (verb.key == "flow") {
     read_flow_verb(verb, fields, step, reading);
   } else if (auto command = read_command_verb(verb, reading)) {
+    read_command_setting(fields, *draft.node, *command, reading);
     step.commands.push_back(*std::move(command));
   }
 }
@@ -303,6 +307,10 @@ void read_items(text::Fields& fields, Step& step, Reading& reading) {
       step.max_parallel = static_cast<std::uint32_t>(*number);
   }
   if (const auto field = fields.find("tolerate")) read_tolerate(*field, step, reading);
+  if (const auto field = fields.find("label")) {
+    const VisibleNamesGuard guard{reading, {.item = true}};
+    step.label = read_template(*field, reading);
+  }
 }
 
 void read_late(const Field& field, Step& step, Reading& reading) {

@@ -162,6 +162,8 @@ void use_agent(const Agent& agent, const text::Field& prompt, Command& command, 
 // The verb fields of a map: run, argv, http and the agents. The others are the caller's.
 std::vector<text::Field> find_command_verbs(text::Fields& fields, const Reading& reading);
 std::optional<Command> read_command_verb(const text::Field& verb, Reading& reading);
+// shell and stdin, beside the verb.
+void read_command_setting(text::Fields& fields, const text::Node& map, Command& command, Reading& reading);
 
 // Exactly one verb, in a map that may have other keys; `name` is the key the map stands under.
 std::optional<Command> read_one_command(text::Fields& fields, const text::Node& map, std::string_view name,

@@ -27,10 +27,19 @@ std::string repeated(std::string_view symbol, std::size_t times) {
 
 }  // namespace
 
-LiveView::LiveView(std::shared_ptr<const core::Plan> plan, const Symbols& symbols)
-    : plan_{plan}, symbols_{symbols}, reporter_{plan}, printer_{steps_of(*plan)}, steps_(plan->steps.size()) {}
+LiveView::LiveView(std::shared_ptr<const core::Plan> plan, const Symbols& symbols, LabelOf labels)
+    : plan_{plan},
+      symbols_{symbols},
+      reporter_{plan},
+      printer_{steps_of(*plan)},
+      labels_{std::move(labels)},
+      steps_(plan->steps.size()) {}
 
 std::string LiveView::name_of_step(std::uint32_t step) const { return text::safe_to_show(*plan_->steps[step].name); }
+
+std::string LiveView::name_of_item(std::uint32_t step, std::uint32_t item) const {
+  return labelled(work_name(name_of_step(step), item, true), labels_ ? labels_(*plan_->steps[step].name, item) : "");
+}
 
 std::string LiveView::attempt_words(std::uint32_t step, std::uint64_t attempt) const {
   return numbered_attempt(attempt, plan_->steps[step].policy.max_attempts);
@@ -102,7 +111,7 @@ void LiveView::tell_item(const Event& event, std::uint32_t step) {
   const auto trouble = reporter_.trouble_of(step, event.item);
   const std::uint32_t told = steps_[step].failures_told++;
   if (!trouble || told >= failures_told_max) return;
-  lines_.push_back(failure_line(work_name(name_of_step(step), event.item, true), *trouble, symbols_));
+  lines_.push_back(failure_line(name_of_item(step, event.item), *trouble, symbols_));
 }
 
 void LiveView::tell_end_of_step(const Event& event, std::uint32_t step) {
@@ -308,7 +317,7 @@ std::vector<StyledLine> LiveView::frame(WallTime now, std::size_t columns, std::
     for (const auto& [place, wait] : waits) {
       if (place.first != step) continue;
       StyledLine line{{"  " + std::string{symbols_.again} + " ", Style::warning},
-                      {work_name(name_of_step(step), place.second, true) + " "}};
+                      {name_of_item(step, place.second) + " "}};
       const std::size_t left = columns - std::min(columns, columns_of(line));
       std::ranges::move(wait_line(wait, step, now, left), std::back_inserter(line));
       lines.push_back(std::move(line));

@@ -27,7 +27,7 @@ namespace reprise::observe {
 
 class LiveView {
  public:
-  LiveView(std::shared_ptr<const core::Plan> plan, const Symbols& symbols);
+  LiveView(std::shared_ptr<const core::Plan> plan, const Symbols& symbols, LabelOf labels = {});
 
   void recall(const Event& event);  // it happened before: it counts, but nothing is said about it
   void add(const Event& event);
@@ -56,6 +56,7 @@ class LiveView {
   void tell_end_of_step(const Event& event, std::uint32_t step);
   std::string attempt_words(std::uint32_t step, std::uint64_t attempt) const;
   std::string name_of_step(std::uint32_t step) const;
+  std::string name_of_item(std::uint32_t step, std::uint32_t item) const;
   StyledLine header(const RunReport& report, WallTime now) const;
   StyledLine step_line(std::uint32_t step, const StepReport& report, WallTime now, std::size_t name_columns,
                        std::size_t columns);
@@ -69,6 +70,7 @@ class LiveView {
   Symbols symbols_;
   RunReporter reporter_;
   PlainPrinter printer_;
+  LabelOf labels_;
   std::vector<Live> steps_;
   std::vector<StyledLine> lines_;
 };

@@ -144,6 +144,16 @@ std::string PlainPrinter::words(const Event& event) const {
       return "nobody waits for it any more";
     case EventType::extended:
       return "the engine did not run when the time was over; it gets more";
+    case EventType::called:
+      return event.operation.empty() ? "its undo begins" : text::safe_to_show(event.operation) + " begun";
+    case EventType::continued:
+      return "its loop begins another turn";
+    case EventType::diverged:
+      return "held: its code and its log do not agree" + (event.text.empty() ? "" : ": " + text::safe_to_show(event.text));
+    case EventType::published:
+      return "says how it stands";
+    case EventType::dismissed:
+      return "nobody waits for it any more";
     case EventType::ended:
       return ended_words(event);
   }
@@ -159,9 +169,10 @@ std::string PlainPrinter::line(const Event& event) const {
                           event.type == EventType::circuit_half_opened || event.type == EventType::circuit_closed ||
                           (event.type == EventType::circuit_opened && event.due != WallTime{});
   std::string line = clock_time(event.time) + " ";
-  if (!event.step.empty())
-    line += work_name(text::safe_to_show(event.step), event.item, !is_of_step && steps_(event.step).has_items) + " ";
-  return line + told;
+  if (event.step.empty()) return line + told;
+  const bool is_item = !is_of_step && steps_(event.step).has_items;
+  const std::string label = is_item && labels_ ? labels_(event.step, event.item) : "";
+  return line + labelled(work_name(text::safe_to_show(event.step), event.item, is_item), label) + " " + told;
 }
 
 }  // namespace reprise::observe

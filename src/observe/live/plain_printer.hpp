@@ -15,6 +15,7 @@
 #include <reprise/event.hpp>
 
 #include "core/plan.hpp"
+#include "observe/words.hpp"
 
 namespace reprise::observe {
 
@@ -28,7 +29,7 @@ StepLookup steps_of(const core::Plan& plan, bool has_given_items = false);
 
 class PlainPrinter {
  public:
-  explicit PlainPrinter(StepLookup steps) : steps_{std::move(steps)} {}
+  explicit PlainPrinter(StepLookup steps, LabelOf labels = {}) : steps_{std::move(steps)}, labels_{std::move(labels)} {}
 
   // Without a line end. Empty: nothing to say, because the next event says it (a failure before its wait, for example).
   std::string line(const Event& event) const;
@@ -41,6 +42,7 @@ class PlainPrinter {
   std::string failed(const Event& event) const;
 
   StepLookup steps_;
+  LabelOf labels_;
 };
 
 }  // namespace reprise::observe

@@ -1,8 +1,10 @@
 #include "observe/live/plain_progress.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "observe/words.hpp"
+#include "text/duration.hpp"
 #include "text/utf8.hpp"
 
 namespace reprise::observe {
@@ -18,11 +20,11 @@ constexpr Duration silence_max = 60s;         // before a line says that work wi
 
 }  // namespace
 
-PlainProgress::PlainProgress(std::shared_ptr<const core::Plan> plan, bool only_trouble)
+PlainProgress::PlainProgress(std::shared_ptr<const core::Plan> plan, bool only_trouble, LabelOf labels)
     : plan_{plan},
       only_trouble_{only_trouble},
       reporter_{plan},
-      printer_{steps_of(*plan)},
+      printer_{steps_of(*plan), std::move(labels)},
       items_(plan->steps.size()) {}
 
 void PlainProgress::recall(const Event& event) { reporter_.add(event); }
@@ -44,6 +46,8 @@ bool PlainProgress::is_worth_a_line(const Event& event, bool has_items) {
     case EventType::submitted:
     case EventType::ended:
       return !only_trouble_;
+    case EventType::failed:
+      return !only_trouble_ || event.will_retry;  // the ending tells what failed for good
     default:
       return true;
   }
@@ -93,8 +97,35 @@ std::vector<std::string> PlainProgress::add(const Event& event) {
       last_line_ = event.time;
     }
   }
+  if (std::string line = end_of_map(event); !line.empty()) {
+    lines.push_back(std::move(line));
+    last_line_ = event.time;
+  }
   if (event.type != EventType::ended) std::ranges::move(heartbeat(event.time), std::back_inserter(lines));
   return lines;
+}
+
+// fetch finished: 275 of 300 succeeded, 25 dead letters, in 9.1s
+std::string PlainProgress::end_of_map(const Event& event) {
+  const auto step = reporter_.projection().step_number(event.step);
+  if (!step || !reporter_.projection().has_items(*step) || only_trouble_) return {};
+  Items& items = items_[*step];
+  const bool is_over = is_final(reporter_.projection().status_of(*step));
+  if (!is_over || std::exchange(items.has_ended, is_over) == is_over) {
+    items.has_ended = is_over;
+    return {};
+  }
+  const StepReport report = reporter_.step(*step);
+  std::string line = clock_time(event.time) + " " + text::safe_to_show(report.name) +
+                     " finished: " + std::to_string(report.succeeded) + " of " + std::to_string(report.items) +
+                     " succeeded";
+  // The last one may have failed just now, and is kept by the next event.
+  const bool keeps_letters = plan_->steps[*step].on_failure == OnFailure::dead_letter;
+  if (report.failed > 0)
+    line += ", " + (keeps_letters ? counted(report.failed, "dead letter") : std::to_string(report.failed) + " failed");
+  if (report.first_started && event.time > *report.first_started)
+    line += ", in " + text::rough_duration(event.time - *report.first_started);
+  return line;
 }
 
 std::string PlainProgress::items_line(std::uint32_t step, const StepReport& report, WallTime now) {
@@ -126,7 +157,8 @@ std::string PlainProgress::steps_line(const RunReport& report, WallTime now) con
 
 std::vector<std::string> PlainProgress::heartbeat(WallTime now) {
   mind_the_clock(now);
-  if (only_trouble_ || next_beat_ == WallTime{} || now < next_beat_) return {};
+  if (next_beat_ == WallTime{} || now < next_beat_) return {};
+  if (only_trouble_ && now - last_line_ < silence_max) return {};  // but a log that is silent looks like one that hangs
   next_beat_ = now + std::max<Duration>(first_beat, (now - began_) / 20);
   std::vector<std::string> lines;
   const RunReport report = reporter_.overview();

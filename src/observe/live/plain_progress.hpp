@@ -24,7 +24,7 @@ namespace reprise::observe {
 class PlainProgress {
  public:
   // `only_trouble`: nothing is said about work that just works.
-  PlainProgress(std::shared_ptr<const core::Plan> plan, bool only_trouble);
+  PlainProgress(std::shared_ptr<const core::Plan> plan, bool only_trouble, LabelOf labels = {});
 
   void recall(const Event& event);                   // it happened before: it counts, but nothing is said about it
   std::vector<std::string> add(const Event& event);  // the lines to write, without their ends
@@ -33,12 +33,14 @@ class PlainProgress {
  private:
   struct Items {  // of a step with a list
     std::uint32_t told = 0;
+    bool has_ended = false;
     Rate rate = {};
   };
 
   bool is_worth_a_line(const Event& event, bool has_items);
   bool is_told_of_items(const Event& event, std::uint32_t step, std::vector<std::string>& lines);
   void mind_the_clock(WallTime now);
+  std::string end_of_map(const Event& event);
   std::string items_line(std::uint32_t step, const StepReport& report, WallTime now);
   std::string steps_line(const RunReport& report, WallTime now) const;
 

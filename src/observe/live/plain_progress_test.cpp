@@ -63,6 +63,23 @@ TEST(ObservePlainProgress, BeatsOnWhenTheClockIsSetBack) {
   EXPECT_EQ(progress.heartbeat(run.now()), Lines{"11:00:20Z fetch 200 of 1000 done (10/s, ETA 1m21s)"});
 }
 
+TEST(ObservePlainProgress, SaysHowAMapEndedAndNamesItemsByTheirLabels) {
+  ToldRun run{{.name = "fetch", .for_each = true, .on_failure = OnFailure::dead_letter}};
+  PlainProgress progress{run.plan(), false,
+                         [](std::string_view, std::uint32_t item) { return item == 0 ? "ulm" : ""; }};
+  progress.add(run.submitted());
+  progress.add(run.prepared("fetch", 2));
+  progress.add(run.started("fetch", 0));
+  progress.add(run.started("fetch", 1));
+  const Lines lines = progress.add(run.failed("fetch", 0, 1, exit_failure(1, "no"), StopReason::attempts));
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines.front().starts_with("12:00:00Z fetch[0] ulm attempt 1/3 failed: ")) << lines.front();
+  progress.add(run.event(EventType::dead_lettered, "fetch", 0));
+  run.later(9s);
+  EXPECT_EQ(progress.add(run.completed("fetch", 1)),
+            Lines{"12:00:09Z fetch finished: 1 of 2 succeeded, 1 dead letter, in 9s"});
+}
+
 TEST(ObservePlainProgress, SaysThatALongStepIsStillUnderWay) {
   ToldRun run{{.name = "build"}};
   PlainProgress progress{run.plan(), false};
@@ -105,7 +122,11 @@ TEST(ObservePlainProgress, OnlyTroubleMeansOnlyTrouble) {
   PlainProgress progress{run.plan(), true};
   EXPECT_EQ(progress.add(run.submitted()), Lines{});
   EXPECT_EQ(progress.add(run.started("exec")), Lines{});
-  run.later(1h);
+  run.later(59s);
+  EXPECT_EQ(progress.heartbeat(run.now()), Lines{});
+  run.later(1s);
+  EXPECT_EQ(progress.heartbeat(run.now()), Lines{"12:01:00Z still under way: exec"});
+  run.later(30s);
   EXPECT_EQ(progress.heartbeat(run.now()), Lines{});
   EXPECT_EQ(progress.add(run.retrying("exec", 0, 1, exit_failure(1, "no"), 2s)).size(), 1U);
   EXPECT_EQ(progress.add(run.completed("exec", 0, 2)), Lines{});

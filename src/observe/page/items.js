@@ -91,12 +91,13 @@ class Items {
   }
 
   listen(grid, step) {
+    const untouched = step.kept_out > 0 ? 'skipped: circuit open' : 'not begun';
     tell(grid, (target) => {
       if (!target.classList.contains('cell')) return null;
       const work = this.workOf(step, target);
       const tip = work
         ? this.model.tipOfWork(work)
-        : {title: `${step.name}[${target.dataset.item}]: not begun`, state: 'untouched', lines: []};
+        : {title: `${step.name}[${target.dataset.item}]: ${untouched}`, state: 'untouched', lines: []};
       target.setAttribute('aria-label', tip.title); // ten thousand labels at once would only cost time
       return {...tip, place: target};
     });

@@ -65,8 +65,8 @@ class Model {
 
   addFailure(segment, [what, rule, decision, retryAfter, left]) {
     const asked = retryAfter === null ? [] : [`The other side asked for a wait of ${span(retryAfter)} (Retry-After).`];
-    const lost = segment.outcome === 'lost' ? ['The engine died during this attempt, which counts as a failure.'] : [];
-    const reasons = [this.texts[rule], this.texts[decision]];
+    const lost = segment.outcome === 'lost' ? ['The engine died during this attempt: it is lost, and not one of those that count.'] : [];
+    const reasons = [this.texts[rule], this.texts[decision]].filter((reason) => reason !== '');
     segment.failure = {what: this.texts[what], reasons, asked, left: left === undefined ? '' : this.texts[left]};
     segment.lines.push(segment.failure.what, ...lost, ...asked, ...reasons);
   }

@@ -116,7 +116,8 @@ Value step_value(const StepReport& report, const runtime::StepView& view, const 
                                                                     {"retries", report.retries},
                                                                     {"rescued", report.rescued},
                                                                     {"lost", report.lost},
-                                                                    {"fallbacks", report.fallbacks}}) {
+                                                                    {"fallbacks", report.fallbacks},
+                                                                    {"kept_out", report.kept_out}}) {
     value.set(name, whole(count));
   }
   value.set("waited", Value{microseconds(report.waited)});
@@ -261,12 +262,21 @@ std::string PageData::wait_segment(const AttemptStory& attempt, std::uint32_t st
          (attempt.is_wait_interrupted ? "true]" : "false]");
 }
 
+// As a refusal: it was not begun any more.
+std::string PageData::skipped_segment(WallTime time) {
+  const auto number = [&](const std::string& text) { return "," + std::to_string(text_number(text)); };
+  return "[\"refusal\",\"failed\"," + since_created(time) + "," + since_created(time) + ",0,\"\"" +
+         number("skipped: " + std::string{circuit_open_words}) + number("") +
+         number("Nothing of the step is tried any more.") + ",null]";
+}
+
 std::string PageData::segments_of(const WorkStory& story, std::uint32_t step) {
   std::string list;
   for (const AttemptStory& attempt : story.attempts) {
     list += (list.empty() ? "" : ",") + attempt_segment(attempt, step);
     if (attempt.retrying != nullptr) list += "," + wait_segment(attempt, step);
   }
+  if (story.skipped) list += "," + skipped_segment(*story.skipped);
   return list;
 }
 

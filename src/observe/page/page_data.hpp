@@ -49,6 +49,7 @@ class PageData {
   void add_number(std::int64_t number);
   void add_text(std::string_view text);
   std::string works();
+  std::string skipped_segment(WallTime time);
   std::string segments_of(const WorkStory& story, std::uint32_t step);
   std::string attempt_segment(const AttemptStory& attempt, std::uint32_t step);
   std::string wait_segment(const AttemptStory& attempt, std::uint32_t step);

@@ -8,6 +8,7 @@
 #include "observe/words.hpp"
 #include "text/display.hpp"
 #include "text/duration.hpp"
+#include "text/place.hpp"
 #include "text/utf8.hpp"
 
 namespace reprise::observe {
@@ -20,16 +21,18 @@ Span sign(std::string_view symbol, Style style) { return {symbol.empty() ? "" : 
 
 std::string name_of_work(const RunReport& report, const TroubledItem& item) {
   const StepReport& step = report.steps[item.step];
-  return work_name(text::safe_to_show(step.name), item.item, step.has_items);
+  const bool is_uncounted = item.attempts == 0 && step.items <= 1;  // it was never known which items there are
+  return labelled(work_name(text::safe_to_show(step.name), item.item, step.has_items && !is_uncounted), item.label);
 }
 
 std::string then_words(const FailedAttempt& attempt, const TroubledItem& item) {
-  if (attempt.wait) {
+  const bool is_last = attempt.attempt >= item.attempts;
+  if (attempt.wait && !(is_last && item.skipped)) {
     return *attempt.wait == Duration{0}
                ? "tried again at once"
                : "waited " + text::rough_duration(*attempt.wait) + (attempt.floored ? " (Retry-After)" : "");
   }
-  const bool is_last = attempt.attempt >= item.attempts;
+  if (is_last && item.skipped) return "skipped";
   return is_last && item.status == ItemStatus::failed ? "gave up" : "";
 }
 
@@ -66,6 +69,7 @@ std::vector<StyledLine> attempts_table(const TroubledItem& item) {
 // "exhausted all 3 attempts", "gave up after 1 attempt"; why stands behind it unless it says so itself.
 std::string gave_up_words(const TroubledItem& item) {
   if (item.status == ItemStatus::canceled) return "was stopped after " + counted(item.attempts, "attempt");
+  if (item.skipped) return "was skipped after " + counted(item.attempts, "attempt");
   if (item.attempts == 0) return "failed before its first attempt";
   if (item.reason == StopReason::attempts && item.attempts > 1)
     return "exhausted all " + counted(item.attempts, "attempt");
@@ -76,7 +80,8 @@ StyledLine gave_up_line(const std::string& work, const TroubledItem& item, const
   StyledLine line{sign(symbols.failed, Style::bad), {work, Style::strong}, {" " + gave_up_words(item)}};
   if (item.began != WallTime{}) line.push_back({" (" + calm_duration(item.time - item.began) + ")", Style::dim});
   const bool says_it_already = item.reason == StopReason::none || item.reason == StopReason::attempts;
-  if (!says_it_already) line.push_back({": " + std::string{reason_words(item.reason)}});
+  if (!says_it_already)
+    line.push_back({": " + std::string{item.skipped ? circuit_open_words : reason_words(item.reason)}});
   if (item.dead_letter) line.push_back({", kept as a dead letter"});
   return line;
 }
@@ -116,6 +121,7 @@ std::string exceptions_of(const RunReport& report) {
 std::vector<TroubledItem> failures_of(const RunReport& report) {
   struct Ranked {
     bool is_tolerated;    // the step as a whole has not failed
+    bool is_skipped;      // another item is the reason
     std::size_t of_step;  // the how manieth of its step
     std::size_t in_report;
   };
@@ -124,10 +130,10 @@ std::vector<TroubledItem> failures_of(const RunReport& report) {
   for (std::size_t index = 0; index < report.troubled.size(); ++index) {
     const TroubledItem& item = report.troubled[index];
     if (item.status != ItemStatus::failed) continue;
-    ranked.push_back({report.steps[item.step].status != core::StepStatus::failed, seen[item.step]++, index});
+    ranked.push_back({report.steps[item.step].status != core::StepStatus::failed, item.skipped, seen[item.step]++, index});
   }
   std::ranges::sort(ranked, {}, [](const Ranked& one) {
-    return std::tuple{one.is_tolerated, one.of_step > 0, one.in_report};
+    return std::tuple{one.is_tolerated, one.is_skipped, one.of_step > 0, one.in_report};
   });
   std::vector<TroubledItem> failures;
   for (const Ranked& one : ranked) failures.push_back(report.troubled[one.in_report]);
@@ -172,8 +178,8 @@ std::vector<StyledLine> statistics_of(const RunReport& report) {
 
 std::string verdict_of(const RunReport& report) {
   if (report.status == RunStatus::canceled) {
-    return report.reason == StopReason::deadline ? "cancelled: " + std::string{reason_words(report.reason)}
-                                                 : "cancelled";
+    if (report.reason == StopReason::deadline) return "cancelled: " + std::string{reason_words(report.reason)};
+    return "cancelled" + text::shorten(report.cancel_words, message_characters_max);
   }
   if (report.status == RunStatus::succeeded) return "succeeded" + exceptions_of(report);
   const std::vector<TroubledItem> failures = failures_of(report);
@@ -189,6 +195,21 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
   std::vector<StyledLine> lines;
   const auto add = [&lines](std::vector<StyledLine> more) { std::ranges::move(more, std::back_inserter(lines)); };
   const std::vector<TroubledItem> failures = failures_of(report);
+  const auto add_next = [&] {
+    std::size_t widest = 0;
+    for (const NextCommand& command : next) widest = std::max(widest, command.purpose.size());
+    for (const NextCommand& command : next)
+      add({{{"  " + text::padded(command.purpose + ":", widest + 2), Style::dim}, {command.command}}});
+  };
+  if (what == EndingOf::command) {  // its attempts were told as they came, and its output went past
+    if (failures.empty()) {
+      add({first_line(run, report, symbols)});
+    } else {
+      add({failure_line(name_of_work(report, failures.front()), failures.front(), symbols)});
+    }
+    add_next();
+    return lines;
+  }
   const std::size_t named = std::min(failures.size(), failures_named_max);
   for (std::size_t index = 0; index < named; ++index) {
     const TroubledItem& item = failures[index];
@@ -203,6 +224,11 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
   }
   const std::uint64_t failed = report.failed();
   if (failed > named) add({{{"  and " + std::to_string(failed - named) + " more that failed"}}});
+  for (const StepReport& step : report.steps) {
+    if (step.kept_out > 0)
+      add({{{text::safe_to_show(step.name), Style::strong},
+            {": " + counted(step.kept_out, "item") + " skipped: " + std::string{circuit_open_words}}}});
+  }
   const auto leave_room = [&lines] {
     if (!lines.empty()) lines.emplace_back();
   };
@@ -213,20 +239,15 @@ std::vector<StyledLine> ending_of(const RunId& run, const RunReport& report, con
             {text::safe_to_show(step.name) + " had nothing to do: its list, or what was selected from it, is empty"}}});
   }
   leave_room();
-  if (auto statistics = statistics_of(report); what == EndingOf::flow && !statistics.empty()) {
+  if (auto statistics = statistics_of(report); !statistics.empty()) {
     add(std::move(statistics));
     leave_room();
   }
   add({first_line(run, report, symbols)});
-  std::size_t widest = 0;
-  for (const NextCommand& command : next) widest = std::max(widest, command.purpose.size());
-  for (const NextCommand& command : next)
-    add({{{"  " + text::padded(command.purpose + ":", widest + 2), Style::dim}, {command.command}}});
-  if (what == EndingOf::flow) {
-    const bool is_good = report.status == RunStatus::succeeded;
-    add({{sign(is_good ? symbols.done : symbols.failed, is_good ? Style::good : Style::bad),
-          {verdict_of(report), Style::strong}}});
-  }
+  add_next();
+  const bool is_good = report.status == RunStatus::succeeded;
+  add({{sign(is_good ? symbols.done : symbols.failed, is_good ? Style::good : Style::bad),
+        {verdict_of(report), Style::strong}}});
   return lines;
 }
 

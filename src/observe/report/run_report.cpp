@@ -44,6 +44,11 @@ TroubledItem troubled(const RunProjection& run, const Place& place, const WorkSt
                        .reason = last.asked_again ? StopReason::none : last.failed->reason,
                        .time = last.retrying != nullptr ? last.retrying->time : last.failed->time,
                        .began = story.began.value_or(WallTime{})};
+  if (story.skipped && trouble.status == ItemStatus::failed) {
+    trouble.skipped = true;
+    trouble.reason = StopReason::circuit_open;
+    trouble.time = *story.skipped;
+  }
   if (!story.is_short) trouble.tries = tries_of(story);
   if (item == nullptr) return trouble;
   trouble.dead_letter = item->dead_letter;
@@ -86,6 +91,7 @@ StepReport RunReporter::step(std::uint32_t number) const {
   report.failed = state.failed;
   report.canceled = state.canceled;
   report.dead_letters = projection_.dead_letters(number);
+  report.kept_out = projection_.kept_out(number);
   return report;
 }
 
@@ -99,6 +105,7 @@ RunReport RunReporter::overview() const {
   const core::Run& run = projection_.run();
   RunReport report{.status = run.status,
                    .reason = run.reason,
+                   .cancel_words = projection_.cancel_words(),
                    .created = wall_time(run.created),
                    .steps = {},
                    .troubled = {},

@@ -32,6 +32,7 @@ struct StepReport : StepTotals {
   std::uint32_t failed = 0;
   std::uint32_t canceled = 0;
   std::uint32_t dead_letters = 0;
+  std::uint32_t kept_out = 0;  // never begun, because its circuit is open
   std::uint64_t failed_after_retries = 0;  // of those that were tried again
 };
 
@@ -46,11 +47,13 @@ struct FailedAttempt {
 struct TroubledItem {
   std::uint32_t step = 0;  // index into RunReport::steps
   std::uint32_t item = 0;
+  std::string label = {};                              // what people call the item; put there by those who know it
   core::ItemStatus status = core::ItemStatus::failed;  // waiting, running, failed or canceled
   std::uint64_t attempts = 0;
   Failure failure = {};  // the last one
   StopReason reason = StopReason::none;
   bool dead_letter = false;
+  bool skipped = false;  // it is not tried any more, because the circuit of its step is open
   Duration waited{0};
   WallTime due = {};                      // waiting: until then
   WallTime time = {};                     // of its last event
@@ -61,6 +64,7 @@ struct TroubledItem {
 struct RunReport {
   RunStatus status = RunStatus::running;
   StopReason reason = StopReason::none;
+  std::string cancel_words = {};  // canceled: by whom and why (projection.hpp)
   WallTime created = {};
   std::optional<WallTime> ended = {};
   std::vector<StepReport> steps;

@@ -53,6 +53,11 @@ std::string failure_words(const Event& failed, const WorkStory& story, bool is_d
   return what + (story.was_dropped ? ", and its dead letter was dropped." : ".");
 }
 
+std::string skipped_words(const WorkStory& story, bool is_dead_letter) {
+  return "It was skipped at " + moment(*story.skipped) + ": " + std::string{circuit_open_words} +
+         ", so nothing of its step was tried any more" + (is_dead_letter ? "; it is kept as a dead letter." : ".");
+}
+
 // What came of an attempt that the end of the run, or of the engine, cut short.
 std::string interruption_words(const AttemptStory& last) {
   if (last.end == AttemptEnd::canceled) return "It was stopped with the run, and goes on when that is resumed.";
@@ -77,6 +82,7 @@ std::string ending_of(const WorkStory& story, const core::Item* item, WorkState 
       return attempt_words(last.number, last.way) + " is running since " + moment(last.began.value_or(WallTime{})) +
              ".";
     case WorkState::failed:
+      if (story.skipped) return skipped_words(story, item != nullptr && item->dead_letter);
       return last.failed != nullptr ? failure_words(*last.failed, story, item != nullptr && item->dead_letter) : "";
     case WorkState::canceled:
       return interruption_words(last);
@@ -158,9 +164,25 @@ RetryDecision retry_decision_of(const AttemptStory& attempt) {
                          .cancel_reason = attempt.cancel_reason,
                          .asked_again = attempt.asked_again,
                          .went_back = attempt.went_back};
+  decision.is_wait_in_vain = attempt.wait_ended && !attempt.is_followed && !attempt.is_wait_interrupted;
   if (attempt.retrying != nullptr) decision.retrying = *attempt.retrying;
   return decision;
 }
+
+namespace {
+
+RetryDecision interruption_of(const AttemptStory& attempt) {
+  RetryDecision decision{.way = attempt.way};
+  decision.failed.type = EventType::interrupted;
+  decision.failed.time = attempt.ended.value_or(WallTime{});
+  decision.failed.attempt = attempt.number;
+  decision.failed.will_retry = true;
+  decision.is_wait_over = attempt.is_followed;
+  decision.is_interruption = true;
+  return decision;
+}
+
+}  // namespace
 
 std::string_view name_of(WorkState state) noexcept {
   constexpr std::array<std::string_view, 5> names{"waiting", "running", "succeeded", "failed", "canceled"};
@@ -203,6 +225,8 @@ Explanation Explainer::explained(const Place& place, const WorkStory& story) con
   told.ending = ending_of(story, item, told.state);
   for (const AttemptStory& attempt : story.attempts) {
     if (attempt.failed != nullptr) told.decisions.push_back(retry_decision_of(attempt));
+    if (attempt.failed == nullptr && attempt.end == AttemptEnd::interrupted)
+      told.decisions.push_back(interruption_of(attempt));
   }
   const core::StepPlan plan = core::step_of_item(plan_->steps[step], number);
   std::map<std::uint32_t, core::StepPlan> of_commands;
@@ -217,17 +241,18 @@ Explanation Explainer::explained(const Place& place, const WorkStory& story) con
   const RetryDecision* before = nullptr;
   for (RetryDecision& decision : told.decisions) {
     decision.sentences = sentences_of(context_of(decision), decision, before);
-    before = &decision;
+    if (!decision.is_interruption) before = &decision;
   }
+  told.has_failed = before != nullptr;
   const bool is_over = told.state == WorkState::failed || told.state == WorkState::canceled;
-  if (is_over && !before->failed.will_retry) told.remedies = remedies_of(context_of(*before), *before);
+  if (is_over && before != nullptr && !before->failed.will_retry) told.remedies = remedies_of(context_of(*before), *before);
   return told;
 }
 
 std::vector<Explanation> Explainer::explanations() const {
   std::vector<Explanation> all;
   for (const auto& [place, story] : run_.stories()) {
-    if (story.last_failed() != nullptr) all.push_back(explained(place, story));
+    if (story.last_failed() != nullptr || story.was_interrupted) all.push_back(explained(place, story));
   }
   return all;
 }

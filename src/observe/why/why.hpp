@@ -4,7 +4,7 @@
 //   for (const Event& event : events) explainer.add(event);
 //   for (const Explanation& item : explainer.explanations()) …
 //
-// Only work that failed at least once is explained: a form of what the projection of the run knows (projection.hpp). why_words.hpp has
+// Only work that failed, or was stopped, at least once is explained: a form of what the projection of the run knows (projection.hpp). why_words.hpp has
 // the sentences, why_remedies.hpp what would change the outcome, why_text.hpp the layout. Thread safety: one thread at a time.
 #pragma once
 
@@ -28,6 +28,8 @@ struct RetryDecision {
   Event failed = {};
   std::optional<Event> retrying = {};        // when a wait follows
   bool is_wait_over = false;                 // the next attempt has begun
+  bool is_wait_in_vain = false;              // the wait is over, and no attempt follows
+  bool is_interruption = false;              // it did not fail: it was stopped. `failed` says when
   std::string way = {};                      // fallback, on_failure: the attempt was not the step itself but this
   std::string next_way = {};                 // what is tried next instead
   Duration waited_before{0};                 // all waits before this attempt
@@ -50,6 +52,7 @@ struct Explanation {
   std::uint64_t attempts = 0;
   std::vector<RetryDecision> decisions = {};
   bool is_dead_letter = false;
+  bool has_failed = false;                 // or was only stopped
   std::string ending = {};                 // what came of it, in one sentence
   std::vector<std::string> remedies = {};  // failed: what would have to be written for it to be tried again
 };
@@ -61,6 +64,8 @@ class Explainer {
 
   void add(const Event& event) { run_.add(event); }
   std::vector<Explanation> explanations() const;  // by step and item
+  // Never begun, because the circuit of its step is open.
+  bool is_kept_out(std::uint32_t step, std::uint32_t item) const { return run_.is_kept_out(step, item); }
   // What concerns all of the run and may explain the rest: cancelled, deadline, recovered, reopened, gone back.
   std::vector<std::string> about_the_run() const;
 

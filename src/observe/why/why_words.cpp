@@ -112,8 +112,14 @@ std::string attempts_left(const core::StepPlan& step, std::uint64_t attempt) {
   return key + " " + std::to_string(*policy.max_attempts) + " leaves " + std::to_string(left);
 }
 
-std::string wait_words(const Policy& policy, const Event& retrying, bool is_over) {
-  return (is_over ? "It waited " : "It waits ") + text::rough_duration(retrying.delay) + " before attempt " +
+std::string wait_words(const Policy& policy, const RetryDecision& decision) {
+  const Event& retrying = *decision.retrying;
+  if (retrying.lost && retrying.delay == Duration{0})
+    return "Attempt " + std::to_string(retrying.next_attempt) + " follows at once: a first loss waits for nothing.";
+  const std::string_view verb = decision.is_wait_in_vain ? "It was to wait "
+                                : decision.is_wait_over  ? "It waited "
+                                                         : "It waits ";
+  return std::string{verb} + text::rough_duration(retrying.delay) + " before attempt " +
          std::to_string(retrying.next_attempt) + (retrying.floored ? ": " : ", ") + wait_reason(policy, retrying) + ".";
 }
 
@@ -224,7 +230,7 @@ void add_decision(const DecisionContext& context, const RetryDecision& decision,
     sentences.push_back(stop_sentence(context, decision, late));
   } else if (decision.retrying) {
     sentences.push_back(retry_sentence(context.step, failed));
-    sentences.push_back(wait_words(policy, *decision.retrying, decision.is_wait_over));
+    sentences.push_back(wait_words(policy, decision));
   }
   if (!decision.next_way.empty() && !is_same_way_again) {
     sentences.push_back("Next is " + way_words(decision.next_way) + ", as attempt " +
@@ -265,7 +271,9 @@ std::string wait_reason(const Policy& policy, const Event& retrying) {
     return "the other side asked for at least that long (Retry-After), and " + backoff + " (nominal " +
            text::rough_duration(retrying.range.nominal) + ") had drawn less";
   }
-  if (retrying.range.min == retrying.range.max) return "as " + backoff + " says";
+  if (retrying.lost && retrying.delay == Duration{0}) return "because a first loss waits for nothing";
+  if (retrying.range.min == retrying.range.max)
+    return "as " + backoff + " says" + (retrying.lost ? " for a further loss in a row" : "");
   return "drawn from " + text::rough_duration(retrying.range.min) + " to " + text::rough_duration(retrying.range.max) +
          " (" + backoff + ", nominal " + text::rough_duration(retrying.range.nominal) + ", jitter " +
          jitter_words(policy) + ")";
@@ -312,6 +320,11 @@ std::string way_words(std::string_view way) {
 std::vector<std::string> sentences_of(const DecisionContext& context, const RetryDecision& decision,
                                       const RetryDecision* before) {
   std::vector<std::string> sentences;
+  if (decision.is_interruption) {
+    sentences.push_back(who_failed(decision) + " was stopped at " + moment(decision.failed.time) +
+                        ": no failure, and not one of those that count.");
+    return sentences;
+  }
   const bool late = is_late(decision, before);
   if (late) {
     sentences.push_back("Attempt " + std::to_string(before->retrying->next_attempt) + " was not begun at " +

@@ -69,7 +69,7 @@ std::string owner_of(const std::string& path) {
 
 OwnerLock::~OwnerLock() {
   if (beside_ >= 0) {
-    [[maybe_unused]] const int truncated = ftruncate(beside_, 0);  // only so that nobody is told a stale id
+    [[maybe_unused]] const int truncated = ftruncate(beside_, 0);  // so that the next one knows that we did not die
     close(beside_);
   }
   if (database_ < 0) return;
@@ -113,6 +113,8 @@ Result<void> OwnerLock::lock_beside() {
     close(std::exchange(beside_, -1));  // the id in it is the other's
     return std::unexpected{error};
   }
+  struct stat before {};
+  was_left_behind_ = fstat(beside_, &before) == 0 && before.st_size > 0;
   const std::string id = std::to_string(getpid()) + "\n";
   // Without the id (a full disk) the lock still holds; only the message to the next one is poorer.
   [[maybe_unused]] const bool written =

@@ -21,11 +21,13 @@ class OwnerLock {
   OwnerLock(OwnerLock&& other) noexcept
       : database_{std::exchange(other.database_, -1)},
         beside_{std::exchange(other.beside_, -1)},
+        was_left_behind_{other.was_left_behind_},
         file_{other.file_},
         path_{std::move(other.path_)} {}
   OwnerLock& operator=(OwnerLock&& other) noexcept {
     std::swap(database_, other.database_);
     std::swap(beside_, other.beside_);
+    std::swap(was_left_behind_, other.was_left_behind_);
     std::swap(file_, other.file_);
     std::swap(path_, other.path_);
     return *this;
@@ -35,6 +37,8 @@ class OwnerLock {
   // Of the file at this path, which is made (empty) when there is none. `store_locked` names the owner if it can be known.
   static Result<OwnerLock> take(const std::string& path);
 
+  // The owner before this one died: who lets go takes its process id out of PATH-owner.
+  bool was_left_behind() const noexcept { return was_left_behind_; }
   FileId file() const noexcept { return file_; }
   bool is_at_its_path() const { return file_id_at(path_) == file_; }  // false: it was removed, moved or replaced
 
@@ -44,6 +48,7 @@ class OwnerLock {
 
   int database_ = -1;
   int beside_ = -1;
+  bool was_left_behind_ = false;
   FileId file_;
   std::string path_;
 };

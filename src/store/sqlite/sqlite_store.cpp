@@ -54,6 +54,7 @@ class SqliteStore final : public Store {
     return with_reader([](Reader& from) { return from.last_commit(); });
   }
   std::uint64_t secret() override { return secret_; }
+  bool owner_before_died() const override { return lock_.was_left_behind(); }
   std::uint32_t slot() override { return slot_; }
   Result<std::uint64_t> last_run() override { return meta("last_run"); }
   Result<std::uint64_t> count_open() override { return meta("open_runs"); }
