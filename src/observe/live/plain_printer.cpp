@@ -132,16 +132,6 @@ std::string PlainPrinter::words(const Event& event) const {
       return "checking the result";
     case EventType::reserved:
       return "";  // nothing has begun
-    case EventType::called:
-      return "begun by its function";
-    case EventType::continued:
-      return "its loop begins another turn";
-    case EventType::diverged:
-      return "its code and its log do not agree";
-    case EventType::published:
-      return text::safe_to_show(event.text);
-    case EventType::dismissed:
-      return "nobody waits for it any more";
     case EventType::extended:
       return "the engine did not run when the time was over; it gets more";
     case EventType::called:
