@@ -15,6 +15,7 @@ steps:
     for_each: [a, b, c, d, e]
     run: test -f ok || exit ${index + 3}
     retry: {policy: none}
+    tolerate: 100%
     on_failure: dead_letter
 )";
 
