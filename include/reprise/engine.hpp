@@ -250,14 +250,14 @@ class Engine {
   // Runs that wait for this handler start as soon as it is known. The function takes a Work&, a std::string_view (the input) or nothing;
   // it returns std::string, void, or a std::expected of them with any error that retry() understands; it may throw.
   template <class F>
-  std::expected<void, Error> handle(std::string name, F function, HandlerOptions options = {}) {
-    return add_handler(std::move(name), adapt(std::move(function)), std::move(options));
+  std::expected<void, Error> handle(std::string name, F handler, HandlerOptions options = {}) {
+    return add_handler(std::move(name), adapt(std::move(handler)), std::move(options));
   }
   // A handler with types. The function takes the input, or Work& and the input (nothing, or Work&, where the Call has none), and returns the
   // result or a std::expected of it. An input that cannot be read fails the attempt as invalid_input.
   template <class R, class... A, class F>
-  std::expected<void, Error> handle(Call<R(A...)> call, F function, HandlerOptions options = {}) {
-    return add_handler(std::string{call.name}, adapt_typed<R, A...>(std::move(function)), std::move(options));
+  std::expected<void, Error> handle(Call<R(A...)> call, F handler, HandlerOptions options = {}) {
+    return add_handler(std::string{call.name}, adapt_typed<R, A...>(std::move(handler)), std::move(options));
   }
   // A durable function: <reprise/function.hpp> defines these and Reprise::functions runs it. It takes Context& and the Call's input.
   template <class R, class... A, class F>
