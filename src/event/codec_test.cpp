@@ -287,7 +287,7 @@ Sample any_sample() {
                    .priority = any_number<std::uint8_t>(),
                    .items = any_number<std::uint32_t>(),
                    .stage = any_number<std::uint8_t>(),
-                   .from_step = any_number<std::uint32_t>(),
+                   .from_step = any_number<std::uint32_t>() % UINT32_MAX,  // the largest is no step: a list follows
                    .fingerprint = any_number<std::uint64_t>()};
   for (std::uint8_t& byte : sample.fields.other.bytes) byte = any_number<std::uint8_t>();
   sample.text = any_bytes();

@@ -91,9 +91,9 @@ class RuntimeFunctions : public ::testing::Test {
     open();
   }
 
-  void open() {
+  void open(Duration park_after = 10s) {
     loop_ = std::make_unique<Loop>(*store_, Executors{&handlers_},
-                                   LoopSettings{.plan_of_command = [this](const exec::Command& command) { return book_.plan_of_command(command); }},
+                                   LoopSettings{.park_after = park_after, .plan_of_command = [this](const exec::Command& command) { return book_.plan_of_command(command); }},
                                    1, now_);
     EXPECT_TRUE(loop_->recover({}, now_));
     loop_->handle(OpenQueue{"work", {.executor = 0}, 0}, now_);
@@ -215,6 +215,7 @@ TEST_F(RuntimeFunctions, an_unknown_handler_holds_the_run_until_it_is_there) {
   functions_.code = [](const exec::News& news, exec::Decided& decided) {
     if (news.operations.empty()) decided.commands.push_back(calls("0", "wrok"));
   };
+  open(Duration::max());  // it stays in memory, to be looked at
   const RunId run = submit();
   step();
   EXPECT_EQ(run_of(run).status, RunStatus::paused);

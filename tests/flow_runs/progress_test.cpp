@@ -141,7 +141,7 @@ grep '^{' <&3 >told.json
 wait $!)";
   const Outcome outcome = run_program({"/usr/bin/env", "-C", folder.path(), "sh", "-c", read_late, REPRISE_COMMAND}, {},
                                       {{"HOME", folder.path()}});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   const Outcome recorded = folder.reprise({"events", "@last", "--format", "json"});
   EXPECT_GT(std::ranges::count(recorded.out, '\n'), 66'000);
   EXPECT_TRUE(folder.read("told.json") == recorded.out);
@@ -194,7 +194,7 @@ steps:
     on_failure: dead_letter
 )",
                                      {"--progress", "plain"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_LT(std::ranges::count(outcome.err, '\n'), 80) << outcome.err;
   EXPECT_NE(outcome.err.find("further trouble with its items is counted, not told"), std::string::npos);
   EXPECT_NE(outcome.err.find("  and 390 more that failed\n"), std::string::npos);

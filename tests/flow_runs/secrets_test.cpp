@@ -199,7 +199,7 @@ TEST(FlowRunsSecrets, items_reach_their_attempts_and_not_the_record) {
   EXPECT_EQ(folder.read("got.txt"), secret + "\nx-" + secret + "\nplain\n" + secret + "\n" + secret + "\n");
   folder.misbehave(
       "dead letters",
-      "steps: [{id: a, for_each: [{k: '${secrets.T}'}], run: 'false', retry: none, on_failure: dead_letter}]", 0);
+      "steps: [{id: a, for_each: [{k: '${secrets.T}'}], run: 'false', retry: none, on_failure: dead_letter}]", 1);
   const Outcome letter = folder.reprise({"dead-letters", "show", "@last", "a[0]"});
   EXPECT_NE(letter.out.find(R"({"k":"***"})"), std::string::npos) << letter.out << letter.err;
   folder.expect_clean("dead letter", letter.out + letter.err);

@@ -138,7 +138,7 @@ steps:
   - {id: deploy, needs: approve, run: "echo by ${steps.approve.output.by}"}
 )")});
   ASSERT_TRUE(folder.wait_for_event("submitted"));
-  EXPECT_EQ(folder.reprise({"signal", "@last", "something-else"}).exit_code, 0);
+  EXPECT_EQ(folder.reprise({"signal", "@last", "something-else"}).exit_code, 4);
   const Outcome signal = folder.reprise({"signal", "@last", "approval", R"({"by": "ann"})"});
   ASSERT_EQ(signal.exit_code, 0) << signal.err;
   EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");

@@ -118,7 +118,7 @@ TEST(TroubleOperate, ASignalThatCameEarlyOrHasAnotherName) {
       folder.start({"run", folder.flow("steps: [{id: a, argv: [slow.sh]}, {id: b, needs: a, signal: go}, {id: c, "
                                        "needs: b, run: 'echo ${steps.b.output} > got'}]")});
   ASSERT_TRUE(folder.wait_for_file("up"));
-  EXPECT_EQ(folder.reprise({"signal", "@last", "other"}).exit_code, 0);
+  EXPECT_EQ(folder.reprise({"signal", "@last", "other"}).exit_code, 4);
   EXPECT_EQ(folder.reprise({"signal", "@last", "go", "early"}).exit_code, 0);
   folder.write("open", "");
   EXPECT_EQ(running->join(), 0) << folder.read("stderr.txt");
@@ -133,8 +133,8 @@ TEST(TroubleOperate, CancelFromOutside) {
   ASSERT_TRUE(folder.wait_for_file("up"));
   const auto waiting = folder.start({"wait", "@last"});
   EXPECT_EQ(folder.reprise({"cancel", "@last", "--why", "wrong day"}).exit_code, 0);
-  EXPECT_EQ(running->join(), 1);
-  EXPECT_EQ(waiting->join(), 1);
+  EXPECT_EQ(running->join(), 143);
+  EXPECT_EQ(waiting->join(), 143);
   EXPECT_EQ(text_of(folder.show(), "status"), "canceled");
   EXPECT_EQ(text_of(folder.last("cancel_requested"), "why"), "wrong day");
   EXPECT_EQ(leftovers_in(folder.path()), "");

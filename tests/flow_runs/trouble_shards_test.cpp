@@ -218,7 +218,7 @@ TEST(TroubleShards, WhatRunsElsewhereIsOperatedAsWhatRunsHere) {
   EXPECT_EQ(watched->join(), 0);
   EXPECT_TRUE(followed->wait_for("\"ended\"", patience));
   EXPECT_EQ(folder.reprise({"cancel", third.run, "--why", "enough"}).exit_code, 0);
-  EXPECT_EQ(third.process->join(), 1);
+  EXPECT_EQ(third.process->join(), 143);
   EXPECT_EQ(folder.read("second"), "a\nb\n");
   EXPECT_EQ(text_of(folder.show(first.run), "status"), "running");
   EXPECT_EQ(folder.reprise({"signal", first.run, "go"}).exit_code, 0);

@@ -221,7 +221,7 @@ TEST(FlowDialects, ProdigyErrorPolicies) {
   EXPECT_FALSE(map_with("max_failures: 3").tolerate_any);
   EXPECT_DOUBLE_EQ(map_with("failure_threshold: 0.2").tolerate.ratio, 0.2);
   EXPECT_FALSE(map_with("continue_on_failure: false").tolerate_any);
-  EXPECT_EQ(map_with("circuit_breaker: {failure_threshold: 7}").circuit_breaker->limit, 7U);
+  EXPECT_EQ(map_with("circuit_breaker: {failure_threshold: 7}").item_breaker->failures, 7U);
 }
 
 TEST(FlowDialects, RetryConfigIsToldByItsKeys) {

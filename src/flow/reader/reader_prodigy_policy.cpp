@@ -88,7 +88,7 @@ void read_on_item_failure(const Field& field, Step& step, bool has_policy, Readi
     step.tolerate_any = false;
   }
   if (word == "retry" && !has_policy) {
-    step.policy = dialect::default_policy(Dialect::prodigy);
+    step.policy = Policy{.jitter = Jitter::none, .stops_on_class = false};  // retry_config: {}
     step.policy_source = "on_item_failure: retry, line " + std::to_string(field.node->place.line);
     step.level = PolicyLevel::step;
   }
