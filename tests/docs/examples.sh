@@ -61,14 +61,14 @@ reprise validate "$examples/quickstart.yaml" "$flows"/*.yaml >log 2>&1 || fail "
 seen+="quickstart.yaml "
 reprise run "$examples/quickstart.yaml" >log 2>&1 || fail "quickstart: exit code $?"
 tells quickstart 'download attempt 2/3 failed: exit 1: connection reset by peer' 'download done after 3 attempts' 'look_up attempt 1/3 failed: TimeoutError' \
-  'weather 24 items' 'weather[1] attempt 1/3 failed: exit 75: HTTP 503 service unavailable' 'weather[10] done after 3 attempts' \
+  'weather 24 items' 'weather[1] lima attempt 1/3 failed: exit 75: HTTP 503 service unavailable' 'weather[10] osaka done after 3 attempts' \
   'report the next attempt is told what was wrong' 'report done after 2 attempts' 'translate trying its fallback' 'run succeeded'
 expect quickstart "$(reprise logs @last translate)" 'sunny in 24 of 24 cities, untranslated'
 expect quickstart "$(reprise logs @last goodbye)" 'the run has succeeded'
 
 # Flows of Reprise.
 run_flow map_reduce '5 of 5 words, the first has 5 letters'
-tells map_reduce 'count[2] done after 2 attempts'
+tells map_reduce 'count[2] plum done after 2 attempts'
 run_flow word_count '2500 words in 1000 files'
 tells word_count 'count 1000 items' '1040 attempts, 36 retries'
 reprise events @last | grep -E 'count.* done after [23] attempts' >log  # of so many items the progress tells only the first
@@ -141,13 +141,13 @@ tells rh_agents 'search done after 3 attempts' 'ask attempt 4/5 failed: exit 75:
   'rate attempt 1/5 failed: exit 1: ValueError: the score must be a number' 'send attempt 1/1 started'
 
 run_flow argyll 'small-lima.png is published'
-tells argyll 'resize[1] attempt 2/4 failed' 'still rendering (not completed, says the handler); retry in 100ms' 'resize[1] done after 4 attempts' \
+tells argyll 'resize[1] lima.png attempt 2/4 failed' 'still rendering (not completed, says the handler); retry in 100ms' 'resize[1] lima.png done after 4 attempts' \
   'no such address (permanent, says the handler); given up: this failure is permanent' 'count attempt 1/4 failed: exit 75 (transient); given up: the handler gave no verdict' \
   'publish done after 3 attempts'
 
 run_flow prodigy '3 of 4 items'
-tells prodigy 'map[1] attempt 1/3 failed: exit 1: overloaded_error' 'map[1] done after 2 attempts' 'map[3] attempt 3/3 failed: exit 1: four.txt has no title' \
-  'map[3] kept as a dead letter'
+tells prodigy 'map[1] 2 attempt 1/3 failed: exit 1: overloaded_error' 'map[1] 2 done after 2 attempts' 'map[3] 4 attempt 3/3 failed: exit 1: four.txt has no title' \
+  'map[3] 4 kept as a dead letter'
 expect prodigy "$(reprise logs @last 'map[2]')" "done: /fix-validation-error '3'"
 
 run_script resume_after_kill 'killed; 20 of 40 items are done, 4 were running
