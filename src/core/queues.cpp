@@ -228,7 +228,9 @@ std::optional<Time> Core::idle_until(const Run& run) const {
   if (run.paused_at != 0) return earliest;
   const std::int64_t deadline = run.deadline();
   if (deadline > 0) earliest = std::min(earliest, deadline_of(run));
-  bool is_busy = run.function != nullptr && (run.function->is_due || run.function->deciding > 0);
+  // One that has not begun here waits for an executor that knows it, and nothing else would bring it back.
+  bool is_busy = run.function != nullptr &&
+                 (run.function->is_due || run.function->deciding > 0 || !run.function->has_begun);
   run.for_each_open_step([&](std::uint32_t step) {
     const StepState& state = run.steps[step];
     is_busy |= state.map != nullptr && state.map->items.size() > items_max;

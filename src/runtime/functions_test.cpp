@@ -93,7 +93,10 @@ class RuntimeFunctions : public ::testing::Test {
 
   void open(Duration park_after = 10s) {
     loop_ = std::make_unique<Loop>(*store_, Executors{&handlers_},
-                                   LoopSettings{.park_after = park_after, .plan_of_command = [this](const exec::Command& command) { return book_.plan_of_command(command); }},
+                                   LoopSettings{.park_after = park_after,
+                                                .plan_of_command = [this](const exec::Command& command) {
+                                                  return book_.plan_of_command(command);
+                                                }},
                                    1, now_);
     EXPECT_TRUE(loop_->recover({}, now_));
     loop_->handle(OpenQueue{"work", {.executor = 0}, 0}, now_);
@@ -226,6 +229,31 @@ TEST_F(RuntimeFunctions, an_unknown_handler_holds_the_run_until_it_is_there) {
   loop_->handle(Operate{Operation::resume, run, {}, {}, {}, std::make_shared<Done>()}, now_);
   step();
   EXPECT_EQ(handlers_.jobs.size(), 1U);
+}
+
+TEST_F(RuntimeFunctions, one_that_nobody_knows_yet_stays_until_its_queue_is_open) {
+  functions_.code = [&](const exec::News& news, exec::Decided& decided) {
+    if (news.operations.empty()) {
+      exec::Command sleep = calls("0", "", OperationKind::sleep);
+      sleep.due = now_ + Duration{1s}.count();
+      decided.commands.push_back(std::move(sleep));
+    } else if (news.operations[0].end == exec::RecordedOperation::End::succeeded) {
+      decided.end = exec::Succeeded{};
+    }
+  };
+  submit();
+  step();
+  now_ += Duration{2s}.count();  // the sleep is over before anybody has come back
+  loop_ = std::make_unique<Loop>(*store_, Executors{&handlers_}, LoopSettings{}, 1, now_);
+  EXPECT_TRUE(loop_->recover({}, now_));
+  while (step() > 0) {
+  }
+  EXPECT_EQ(loop_->stats().resident, 1U);
+  loop_->handle(AddExecutor{&functions_}, now_);
+  loop_->handle(OpenQueue{queue_, {.executor = 1}, 0}, now_);
+  while (step() > 0) {
+  }
+  EXPECT_EQ(loop_->stats().succeeded, 1U);
 }
 
 TEST_F(RuntimeFunctions, one_that_sleeps_leaves_memory_and_comes_back_in_time) {
