@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -137,7 +138,8 @@ class EventBytes {
     end_ += inner.number_bytes();
     for (std::size_t index = 0; index < inner.tail_count_; ++index) {
       std::string_view tail = inner.tails_[index];
-      if (tail.data() == inner.late_) {  // which is gone when this one is written
+      const bool is_late = std::less_equal{}(+inner.late_, tail.data()) && std::less{}(tail.data(), inner.late_ + sizeof inner.late_);
+      if (is_late) {  // which is gone when this one is written
         std::memcpy(late_ + late_bytes_, tail.data(), tail.size());
         tail = {late_ + late_bytes_, tail.size()};
         late_bytes_ += tail.size();

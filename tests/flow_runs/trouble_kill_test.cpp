@@ -102,6 +102,7 @@ void kill_and_look(const FlowFolder& folder, Child& running) {
 
 // Every tenth item fails at first, so that there are waits to be killed in.
 constexpr std::string_view map_of_items = R"(
+runtime: {limits: {worker_lost: 100}}  # the same item may be hit by each kill
 steps:
   - id: work
     for_each: {file: items.json}

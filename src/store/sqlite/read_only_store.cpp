@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "store/real_path.hpp"
@@ -73,11 +74,23 @@ std::unexpected<Error> refused(ErrorCode code, const std::string& path, std::str
   return std::unexpected{Error{code, "Cannot look at " + path + ": " + std::string{why}}};
 }
 
+bool is_index_missing(const Connection& connection) {
+  const int code = sqlite3_extended_errcode(connection.get()) & 0xff;
+  return code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
+}
+
+// An owner that was killed while it began leaves a WAL without an index, which only who may write can make. This writes nothing else.
+void make_index(const std::string& path) {
+  auto connection = Connection::open(path, Access::write, "");
+  if (!connection) return;
+  sqlite3_db_config(connection->get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  std::ignore = sqlite::schema_version(*connection, static_cast<std::int64_t>(sqlite::schema_steps().size()));
+}
+
 // Readers share an index of the WAL with the owner, in PATH-shm. Where the folder does not let them make that file, SQLite can only
 // say that it cannot open something.
 std::unexpected<Error> explained(const Connection& connection, Error error) {
-  const int code = sqlite3_extended_errcode(connection.get()) & 0xff;
-  if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY) return std::unexpected{std::move(error)};
+  if (!is_index_missing(connection)) return std::unexpected{std::move(error)};
   return refused(
       ErrorCode::store_read_only, connection.path(),
       "looking needs the file " + connection.path() +
@@ -106,7 +119,11 @@ Result<void> check_version(const std::string& path) {
   if (!connection) return std::unexpected{connection.error()};
   sqlite3_db_config(connection->get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   const auto known = static_cast<std::int64_t>(sqlite::schema_steps().size());
-  const auto version = sqlite::schema_version(*connection, known);
+  auto version = sqlite::schema_version(*connection, known);
+  if (!version && is_index_missing(*connection)) {
+    make_index(path);
+    version = sqlite::schema_version(*connection, known);
+  }
   if (!version) return explained(*connection, version.error());
   if (*version == 0) return refused(ErrorCode::not_found, path, "nothing has been stored in it yet.");
   return {};  // the tables of all versions so far are the same
