@@ -241,6 +241,34 @@ TEST(FlowRunsMap, runs_the_command_for_each_line_and_passes_results_on) {
   EXPECT_EQ(folder.shell("\"$0\" map -- false </dev/null").exit_code, 0);
 }
 
+TEST(FlowRunsExec, a_stream_that_nobody_takes_ends_the_command) {
+  const FlowFolder folder;
+  const Outcome full = folder.shell("\"$0\" exec --stdout stream -- echo hi >/dev/full");
+  EXPECT_EQ(full.exit_code, 125);
+  EXPECT_NE(full.err.find("cannot write to standard output: No space left on device"), std::string::npos) << full.err;
+  const Outcome closed = folder.shell("{ \"$0\" exec --stdout stream -- yes; echo $? >code; } | head -1");
+  EXPECT_EQ(closed.out, "y\n");
+  EXPECT_EQ(folder.lines("code"), std::vector<std::string>{"141"});
+}
+
+TEST(FlowRunsMap, the_same_key_after_an_interrupt_gives_every_result) {
+  FlowFolder folder;
+  folder.write("in", "1\n2\n3\n");
+  folder.program("work.sh", "touch began.$1; until [ $1 = 1 ] || [ -e go ]; do sleep 0.02; done; echo done $1");
+  const std::vector<std::string> command{"map",    "-j1",  "--id", "k", "--file", folder.path_of("in"), "--",
+                                         "./work.sh"};
+  const auto running = folder.start(command);
+  ASSERT_TRUE(folder.wait_for_file("began.2"));
+  running->signal(SIGINT);
+  EXPECT_EQ(running->join(), 130);
+  folder.write("go", "");
+  for (int again = 0; again < 2; ++again) {
+    const Outcome whole = folder.reprise(command);
+    EXPECT_EQ(whole.exit_code, 0) << whole.err;
+    EXPECT_EQ(whole.out, "done 1\ndone 2\ndone 3\n");
+  }
+}
+
 TEST(FlowRunsMap, reads_json_and_fields) {
   const FlowFolder folder;
   folder.write("in.jsonl", "{\"id\": 7, \"at\": {\"city\": \"ulm\"}}\n{\"id\": 8, \"at\": {\"city\": null}}\n");

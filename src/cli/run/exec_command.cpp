@@ -83,6 +83,7 @@ int exit_code_of_command(const RunSession::End& end) {
   if (failure.kind == FailureKind::timeout || failure.kind == FailureKind::stalled) return exit_timeout;
   if (failure.signal) return 128 + *failure.signal;
   if (failure.kind == FailureKind::worker_lost) return exit_failed;
+  if (!failure.exit_code && failure.type == "BrokenPipeError") return 128 + SIGPIPE;  // whoever read it has enough
   if (!failure.exit_code) return exit_exec_usage;  // not the command: its input or output could not be kept
   return *failure.exit_code != 0 ? *failure.exit_code : exit_failed;
 }

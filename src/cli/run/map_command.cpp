@@ -209,26 +209,37 @@ std::expected<Json, int> native_policy(const ChosenPolicy& chosen) {
 
 // ---- results ----------------------------------------
 
+using WholeOutput = std::function<std::string(const Event&)>;
+
+// At once: whoever reads it may be waiting for it.
+void write_result(const Event& event, const WholeOutput& whole_output) {
+  if (event.type != EventType::completed || event.step != map_step) return;
+  const bool is_elsewhere = event.output_size > event.output.size();
+  const std::string output = is_elsewhere ? whole_output(event) : event.output;
+  if (output.empty()) return;
+  print_bytes(output);
+  print_bytes("\n");
+  std::fflush(stdout);
+}
+
 // Passes the display's events on, and writes the results of items as they come.
 class Results final : public ProgressDisplay {
  public:
-  Results(std::unique_ptr<ProgressDisplay> inner, std::function<std::string(const Event&)> whole_output)
+  Results(std::unique_ptr<ProgressDisplay> inner, WholeOutput whole_output)
       : inner_{std::move(inner)}, whole_output_{std::move(whole_output)} {}
 
   void recall(const Event& event) override {
     if (inner_) inner_->recall(event);
   }
   void add(const Event& event) override {
-    if (event.type == EventType::completed && event.step == map_step) write(event);
+    write_result(event, whole_output_);
     if (inner_) inner_->add(event);
   }
   void time_passes() override {
-    std::fflush(stdout);
     if (inner_) inner_->time_passes();
   }
   Duration patience() const override { return inner_ ? inner_->patience() : std::chrono::seconds{1}; }
   void finish() override {
-    std::fflush(stdout);
     if (inner_) inner_->finish();
   }
   void say(std::string_view line) override { inner_ ? inner_->say(line) : ProgressDisplay::say(line); }
@@ -240,16 +251,8 @@ class Results final : public ProgressDisplay {
   }
 
  private:
-  void write(const Event& event) const {
-    const bool is_elsewhere = event.output_size > event.output.size();
-    const std::string output = is_elsewhere ? whole_output_(event) : event.output;
-    if (output.empty()) return;
-    print_bytes(output);
-    print_bytes("\n");
-  }
-
   std::unique_ptr<ProgressDisplay> inner_;
-  std::function<std::string(const Event&)> whole_output_;
+  WholeOutput whole_output_;
 };
 
 }  // namespace
@@ -287,11 +290,18 @@ int map_command(const MapOptions& options) {
   const auto before = open.go_on(*run);
   if (!before) return show_error(before.error());
   std::signal(SIGPIPE, SIG_IGN);
+  const WholeOutput whole_output = [&](const Event& event) { return open.whole_output(event); };
+  // The same key again: what had succeeded stands there as well, however the run went on since.
+  const auto told = open.each_event(*run, [&](const Event& event) {
+    if (event.sequence <= *before) write_result(event, whole_output);
+    return event.sequence < *before;
+  });
+  if (!told) return show_error(told.error());
   open.wrap_progress([&](std::unique_ptr<ProgressDisplay> inner) {
-    return std::make_unique<Results>(std::move(inner), [&](const Event& event) { return open.whole_output(event); });
+    return std::make_unique<Results>(std::move(inner), whole_output);
   });
   auto plan = std::make_shared<const core::Plan>(host::plan_of((*program)->flow));
-  const auto end = open.follow(*run, std::move(plan), 0);
+  const auto end = open.follow(*run, std::move(plan), *before);
   if (!end) return end.error();
   const std::uint64_t failed = open.failed_items(*run);
   if (failed > 0 && options.exec.watch.progress == ProgressMode::quiet)

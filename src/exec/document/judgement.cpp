@@ -196,6 +196,13 @@ Judged Judge::process(ProcessEnd&& end) const {
     return std::unexpected{with_evidence(classified(std::move(failure), {.stalled = true}), written_by(end))};
   }
   if (end.spawn_errno != 0) return std::unexpected{not_started(end)};
+  if (end.relay_errno != 0) {  // it would get lost again
+    return std::unexpected{Failure{.type = end.relay_errno == EPIPE ? "BrokenPipeError" : "OSError",
+                                   .message = std::string{"cannot write to standard output: "} + std::strerror(end.relay_errno),
+                                   .failure_class = FailureClass::deterministic,
+                                   .permanent = true,
+                                   .details = "classified by output that could not be passed on"}};
+  }
   if (!end.stdout_problem.empty()) {  // it ended well, but its caller would get less than it wrote
     return std::unexpected{Failure{.type = "OSError",
                                    .message = "its standard output could not be kept: " + end.stdout_problem,

@@ -231,6 +231,7 @@ ProcessEnd Command::take_end() {
   end_.out = out_.take();
   end_.err = err_.take();
   end_.log_problem = log_.problem();
+  end_.relay_errno = out_.relay_errno();
   if (end_.exit_code != 0) return std::move(end_);  // nobody gets the output of an attempt that has failed
   if (auto kept = whole_.finish(end_.out.head)) {
     end_.kept_stdout = *std::move(kept);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -103,6 +104,15 @@ void CommandStream::close() {
   if (!last.empty()) pass_on(last);
 }
 
+// Nobody will ever read it. Results that get lost end the command, as they would end it without us: its next write fails.
+void CommandStream::stop_relaying(int why) {
+  give_up_relaying();
+  if (relay_to_ != STDOUT_FILENO) return;
+  relay_to_ = -1;
+  relay_errno_ = why;
+  close();
+}
+
 void CommandStream::relay() {
   std::size_t done = 0;
   while (done < unrelayed_.size()) {
@@ -113,7 +123,7 @@ void CommandStream::relay() {
         ::write(relay_to_, unrelayed_.data() + done, std::min<std::size_t>(unrelayed_.size() - done, PIPE_BUF));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
-    if (count < 0) return give_up_relaying();  // nobody will ever read it
+    if (count < 0) return stop_relaying(errno);
     done += static_cast<std::size_t>(count);
   }
   unrelayed_.erase(0, done);

@@ -47,12 +47,15 @@ class CommandStream {
   void relay();
   void give_up_relaying() noexcept { unrelayed_.clear(); }
 
+  int relay_errno() const noexcept { return relay_errno_; }  // why our stdout has not got all of it; 0: it has
+
   CapturedText take() { return kept_.take(); }
 
  private:
   void take_in(std::string_view piece);
   void pass_on(std::string_view masked);
   void close();
+  void stop_relaying(int why);
 
   Descriptor pipe_;
   int epoll_ = -1;  // that reports it; -1 = none
@@ -62,6 +65,7 @@ class CommandStream {
   OutputFile* log_;
   WholeOutput* whole_ = nullptr;
   int relay_to_ = -1;  // -1 = nowhere
+  int relay_errno_ = 0;
   std::string unrelayed_;
 };
 

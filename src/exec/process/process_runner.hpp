@@ -82,6 +82,7 @@ struct ProcessEnd {
   std::string log_problem = {};              // the log could not be written: why. The command is not disturbed by it
   std::optional<KeptFile> kept_stdout = {};  // stdout_file, where there had to be one
   std::string stdout_problem = {};           // why it could not be kept: what `out` holds is not all
+  int relay_errno = 0;  // why our own standard output has not got all of it; 0: it has, or was not to
 };
 
 struct ProcessRunnerSettings {
